@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/plan/plan.h"
+
+namespace weft::collectives::plan {
+
+/// What a receiver does with what arrives.
+enum class Combine : std::uint8_t { overwrite, reduce };
+
+/// Makes plans. Calls are read in order, as a sequential program over all ranks; every pair of conflicting accesses of one
+/// rank becomes an `after` edge (read after write, write after read, write after write), so that whatever the schedule,
+/// the result is that of the sequential reading. Edges that other edges imply directly are not added.
+class PlanBuilder {
+ public:
+  struct Options {
+    std::string name;
+    std::uint32_t parts_per_block = 1;
+    std::uint32_t lanes = 1;
+    /// With a focus, steps of other ranks are counted (transfer numbers stay the same) but not kept: O(own steps) memory.
+    std::optional<Rank> focus;
+  };
+  PlanBuilder(Contract contract, Options options);
+
+  /// Names of chunks; in place they resolve to the larger buffer. The block and part must exist (WEFT_CHECK).
+  [[nodiscard]] Location input(Rank rank, std::uint32_t block, std::uint32_t part) const;
+  [[nodiscard]] Location output(Rank rank, std::uint32_t block, std::uint32_t part) const;
+  /// A new scratch chunk of `rank` of the size of `part`.
+  [[nodiscard]] Location new_scratch(Rank rank, std::uint32_t part);
+
+  /// Moves `from` to another rank's `to`: to = from, or to = operand op from (operand is `to` unless given).
+  void transfer(Location from, Location to, Combine combine, std::optional<Location> operand = std::nullopt,
+                std::uint16_t lane = 0);
+  /// Nothing if both are the same location (in place).
+  void copy(Location from, Location to);
+  void reduce(Location left, Location right, Location to);
+
+  /// Errors: invalid_argument — a location outside its buffer, or a transfer between a rank and itself.
+  [[nodiscard]] Result<Plan> finish() &&;
+
+ private:
+  struct LastUse {
+    std::int64_t writer = -1;
+    std::vector<std::uint32_t> readers;
+  };
+  /// Appends a step of `rank`, inferring its edges from its accesses.
+  void append(Rank rank, Step step);
+  [[nodiscard]] bool is_kept(Rank rank) const noexcept { return !options_.focus || *options_.focus == rank; }
+
+  Plan plan_;
+  Options options_;
+  std::optional<Error> first_error_;
+  std::vector<std::vector<LastUse>> last_use_;  ///< Per rank, per buffer and chunk.
+};
+
+}  // namespace weft::collectives::plan
