@@ -27,13 +27,13 @@ struct Faults {
 struct SimOptions {
   std::uint32_t ranks = 2;
   std::uint64_t seed = 1;
-  Faults faults;
+  Faults faults{};
   /// What the links say of themselves, and hold their users to.
   Capabilities link{.message_size_max = 4096 + 64, .eager_limit = 4096, .slice_size = 64 << 10};
   /// Messages that the peer has not polled yet; writes and reads that are not complete. Above: Posted::again.
   std::uint32_t in_flight_max = 256;
   /// Moves bytes where a side is device memory (link.moves_device_memory). Default: memcpy.
-  std::function<void(std::byte* to, const std::byte* from, std::size_t size_bytes)> copy_device;
+  std::function<void(std::byte* to, const std::byte* from, std::size_t size_bytes)> copy_device{};
 };
 
 /// N ranks in one thread with virtual time: the same seed and the same calls give the same interleaving.
