@@ -161,7 +161,8 @@ void SimEndpoint::fail_later(Error cause) {
 }
 
 void SimEndpoint::take_failure(Error cause) {
-  if (failure_) return;
+  // After the peer's close nothing more is expected from it; only what is still on the way there can be lost.
+  if (failure_ || (is_closed_ && transfers_in_flight_ == 0)) return;
   failure_ = cause.about(peer_);
   home_.push({.kind = Completion::Kind::failed, .peer = peer_});
 }
