@@ -107,7 +107,7 @@ Status Engine::begin(Operation& operation) {
     if (!scratch) {
       // The operation counts in the order of calls, so the communicator cannot go on without it.
       fail(scratch.error());
-      collect(RequestId{operation.index, operation.generation});
+      (void)collect(RequestId{operation.index, operation.generation});
       return *failure_;
     }
     operation.scratch = *scratch;
