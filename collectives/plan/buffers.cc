@@ -1,7 +1,5 @@
 #include "collectives/plan/buffers.h"
 
-#include <fmt/format.h>
-
 namespace weft::collectives::plan {
 namespace {
 
@@ -45,11 +43,6 @@ Reads reads_of(const Step& step) noexcept {
     case StepKind::receive: break;
   }
   return {};
-}
-
-std::string describe(const Location& location, std::uint32_t parts_per_block) {
-  return fmt::format("{} block {} part {} of rank {}", name_of(location.buffer), location.chunk / parts_per_block,
-                     location.chunk % parts_per_block, location.rank.value());
 }
 
 }  // namespace weft::collectives::plan

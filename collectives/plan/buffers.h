@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "collectives/plan/plan.h"
 
@@ -29,8 +28,5 @@ struct Reads {
 Reads reads_of(const Step& step) noexcept;
 /// True if the step has a destination.
 constexpr bool writes(StepKind kind) noexcept { return kind != StepKind::send; }
-
-/// For people: "output block 2 part 1 of rank 3".
-std::string describe(const Location& location, std::uint32_t parts_per_block);
 
 }  // namespace weft::collectives::plan

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "collectives/plan/buffers.h"
+#include "collectives/plan/describe.h"
 
 namespace weft::collectives::plan {
 namespace {
