@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,7 +21,8 @@ struct Identity {
   std::uint32_t local_size = 1;
   std::string address;  ///< "host:port" of the service; empty for a job of one rank.
   Secret secret;
-  std::string source;   ///< Which variables it came from: "WEFT_*", "torchrun", "Open MPI", "PMI (MPICH)", "Slurm", "unique id".
+  std::string
+      source;  ///< Which variables it came from: "WEFT_*", "torchrun", "Open MPI", "PMI (MPICH)", "Slurm", "unique id".
 };
 
 /// Finds rank, size, address and secret in the environment. Order: WEFT_RANK/WEFT_SIZE; torchrun (RANK, WORLD_SIZE,
