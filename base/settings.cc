@@ -48,7 +48,7 @@ bool has_control(std::string_view text) noexcept {
 }
 
 Error refused(const SettingSpec& spec, std::string_view value, std::string_view why) {
-  const std::string shown = spec.type == SettingType::secret ? "a value that is not shown" : quoted(value);
+  const std::string shown = spec.type == SettingType::secret ? "a value that is not shown" : in_quotes(value);
   return Error{ErrorCode::malformed, fmt::format("{} is {}: {}", spec.name, shown, why),
                fmt::format("Allowed: {}", spec.range)};
 }
@@ -189,7 +189,7 @@ std::vector<std::string> Settings::unknown_variables(std::span<const std::string
         nearest = spec.name;
       }
     }
-    const std::string quotation = quoted(name);
+    const std::string quotation = in_quotes(name);
     const std::string shown = quotation == "\"" + name + "\"" ? name : quotation;
     unknown.push_back(nearest.empty() ? shown : fmt::format("{}, did you mean {}?", shown, nearest));
   }
