@@ -51,7 +51,7 @@ report=build/$preset/test_report.xml
 rm -f "$report"
 # Two at a time: many tests have several ranks that poll, and more of them than cores measure nothing but the scheduler.
 ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=error \
-  --output-junit "$PWD/$report" "${selection[@]}" |
+  --test-output-size-passed 65536 --output-junit "$PWD/$report" "${selection[@]}" |
   sed --unbuffered -E '/^ *[0-9]+\/[0-9]+ Test .* +Passed +/d; /^ *Start +[0-9]+:/d' || true
 [[ -f $report ]] || fail "ctest ran no test"
 python3 scripts/test_summary.py "$report"
