@@ -8,11 +8,11 @@ namespace weft {
 }  // namespace weft
 
 /// A bug, not an event of the world: `condition` is a promise between parts of Weft.
-#define WEFT_CHECK(condition, promise)                                              \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]] {                                                \
-      ::weft::broken_promise(#condition, promise, __FILE__, __LINE__);              \
-    }                                                                               \
+#define WEFT_CHECK(condition, promise)                                 \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]] {                                   \
+      ::weft::broken_promise(#condition, promise, __FILE__, __LINE__); \
+    }                                                                  \
   } while (false)
 
 #ifdef NDEBUG

@@ -27,8 +27,7 @@ std::string_view name_of(ErrorCode code) noexcept {
 }
 
 Error::Error(ErrorCode code, std::string doing, std::string remedy)
-    : code_(code),
-      detail_(std::make_shared<const Detail>(Detail{std::move(doing), std::move(remedy), 0})) {}
+    : code_(code), detail_(std::make_shared<const Detail>(Detail{std::move(doing), std::move(remedy), 0})) {}
 
 Error Error::from_errno(ErrorCode code, std::string doing, int system_errno, std::string remedy) {
   return Error{code, std::nullopt,

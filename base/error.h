@@ -12,19 +12,19 @@ namespace weft {
 
 /// What kind of thing went wrong in the world. Bugs abort (base/check.h); pressure is an ordinary value.
 enum class ErrorCode : std::uint8_t {
-  invalid_argument,   ///< The caller asked for something that makes no sense; nothing was done.
-  out_of_range,       ///< A slice leaves its registered region, or a number leaves its type.
-  mismatch,           ///< Ranks of one group called different things, or disagree on the job.
-  timeout,            ///< A deadline passed; the error names who was waited for.
-  closed,             ///< The object was closed, destroyed or aborted, here or at the peer.
-  peer_failed,        ///< The link to a peer broke or the peer died.
-  unauthenticated,    ///< The other side did not prove the job's secret.
-  malformed,          ///< Bytes from outside (file, socket, setting) do not follow their format.
-  limit_exceeded,     ///< A limit of the system or of Weft is too low for what was asked.
-  unsupported,        ///< This build, machine or transport cannot do it.
-  not_found,          ///< A named thing (file, device, algorithm, interface) does not exist.
-  address_in_use,     ///< The port or address that was asked for is taken.
-  system,             ///< A system call failed; `system_errno` says how.
+  invalid_argument,  ///< The caller asked for something that makes no sense; nothing was done.
+  out_of_range,      ///< A slice leaves its registered region, or a number leaves its type.
+  mismatch,          ///< Ranks of one group called different things, or disagree on the job.
+  timeout,           ///< A deadline passed; the error names who was waited for.
+  closed,            ///< The object was closed, destroyed or aborted, here or at the peer.
+  peer_failed,       ///< The link to a peer broke or the peer died.
+  unauthenticated,   ///< The other side did not prove the job's secret.
+  malformed,         ///< Bytes from outside (file, socket, setting) do not follow their format.
+  limit_exceeded,    ///< A limit of the system or of Weft is too low for what was asked.
+  unsupported,       ///< This build, machine or transport cannot do it.
+  not_found,         ///< A named thing (file, device, algorithm, interface) does not exist.
+  address_in_use,    ///< The port or address that was asked for is taken.
+  system,            ///< A system call failed; `system_errno` says how.
 };
 
 /// The enumerator's name, for messages and JSON. Thread: any.

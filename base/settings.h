@@ -16,31 +16,31 @@ namespace weft {
 /// Every WEFT_* setting. The table of their types, ranges, defaults and meanings is in settings_table.cc;
 /// `weft settings` prints it. A new setting is one enumerator here and one row there.
 enum class Setting : std::uint8_t {
-  log_level,            ///< WEFT_LOG_LEVEL: debug, info, warning, error, off
-  rank,                 ///< WEFT_RANK
-  size,                 ///< WEFT_SIZE
-  local_rank,           ///< WEFT_LOCAL_RANK
-  local_size,           ///< WEFT_LOCAL_SIZE
-  address,              ///< WEFT_ADDRESS: host:port of the bootstrap service
-  secret,               ///< WEFT_SECRET: the job's secret, 64 hex digits (never printed)
-  secret_file,          ///< WEFT_SECRET_FILE: a file that holds the secret
-  job,                  ///< WEFT_JOB: the job's name
-  interface,            ///< WEFT_INTERFACE: names of network interfaces, comma-separated, ^ negates, = is exact
-  host_id,              ///< WEFT_HOST_ID: overrides what identifies this host (emulated hosts)
-  bootstrap_timeout,    ///< WEFT_BOOTSTRAP_TIMEOUT
-  connect_timeout,      ///< WEFT_CONNECT_TIMEOUT
-  timeout,              ///< WEFT_TIMEOUT: of one operation
-  spin,                 ///< WEFT_SPIN: how long a waiting rank polls before it sleeps
-  transports,           ///< WEFT_TRANSPORTS: allowed transports in order of preference, "shm,tcp"
-  tcp_streams,          ///< WEFT_TCP_STREAMS: connections per pair of ranks
-  tcp_buffer,           ///< WEFT_TCP_BUFFER: socket buffer size, 0 leaves it to the kernel
-  eager_limit,          ///< WEFT_EAGER_LIMIT: largest payload sent without asking, 0 = the transport's choice
-  slice_size,           ///< WEFT_SLICE_SIZE: largest piece of a chunk that moves as one, 0 = the transport's choice
-  slices_in_flight,     ///< WEFT_SLICES_IN_FLIGHT
-  algorithm,            ///< WEFT_ALGORITHM: "auto", a name, or "collective=name,..."
-  shm_copy,             ///< WEFT_SHM_COPY: auto, staging, readv — how plain buffers cross between processes
-  trace_file,           ///< WEFT_TRACE_FILE: writes a Chrome/Perfetto trace there, %r is the rank
-  count_,               ///< The number of settings.
+  log_level,          ///< WEFT_LOG_LEVEL: debug, info, warning, error, off
+  rank,               ///< WEFT_RANK
+  size,               ///< WEFT_SIZE
+  local_rank,         ///< WEFT_LOCAL_RANK
+  local_size,         ///< WEFT_LOCAL_SIZE
+  address,            ///< WEFT_ADDRESS: host:port of the bootstrap service
+  secret,             ///< WEFT_SECRET: the job's secret, 64 hex digits (never printed)
+  secret_file,        ///< WEFT_SECRET_FILE: a file that holds the secret
+  job,                ///< WEFT_JOB: the job's name
+  interface,          ///< WEFT_INTERFACE: names of network interfaces, comma-separated, ^ negates, = is exact
+  host_id,            ///< WEFT_HOST_ID: overrides what identifies this host (emulated hosts)
+  bootstrap_timeout,  ///< WEFT_BOOTSTRAP_TIMEOUT
+  connect_timeout,    ///< WEFT_CONNECT_TIMEOUT
+  timeout,            ///< WEFT_TIMEOUT: of one operation
+  spin,               ///< WEFT_SPIN: how long a waiting rank polls before it sleeps
+  transports,         ///< WEFT_TRANSPORTS: allowed transports in order of preference, "shm,tcp"
+  tcp_streams,        ///< WEFT_TCP_STREAMS: connections per pair of ranks
+  tcp_buffer,         ///< WEFT_TCP_BUFFER: socket buffer size, 0 leaves it to the kernel
+  eager_limit,        ///< WEFT_EAGER_LIMIT: largest payload sent without asking, 0 = the transport's choice
+  slice_size,         ///< WEFT_SLICE_SIZE: largest piece of a chunk that moves as one, 0 = the transport's choice
+  slices_in_flight,   ///< WEFT_SLICES_IN_FLIGHT
+  algorithm,          ///< WEFT_ALGORITHM: "auto", a name, or "collective=name,..."
+  shm_copy,           ///< WEFT_SHM_COPY: auto, staging, readv — how plain buffers cross between processes
+  trace_file,         ///< WEFT_TRACE_FILE: writes a Chrome/Perfetto trace there, %r is the rank
+  count_,             ///< The number of settings.
 };
 
 enum class SettingType : std::uint8_t { text, choice, integer, bytes, duration, secret };
@@ -48,7 +48,7 @@ enum class SettingType : std::uint8_t { text, choice, integer, bytes, duration, 
 /// What is true of a setting on every machine.
 struct SettingSpec {
   Setting id;
-  std::string_view name;           ///< With the WEFT_ in front.
+  std::string_view name;  ///< With the WEFT_ in front.
   SettingType type;
   std::string_view default_value;  ///< As it would be written; empty = unset.
   std::string_view range;          ///< For people: "0 to 1G", "a|b|c".
@@ -88,6 +88,8 @@ class Settings {
 
   /// WEFT_* variables that no setting has, each with the nearest name ("WEFT_LOG_LEVL, did you mean WEFT_LOG_LEVEL?").
   static std::vector<std::string> unknown_variables(std::span<const std::string> names);
+  /// The same for the variables of this process. Thread: any, while nobody changes the environment.
+  static std::vector<std::string> unknown_in_environment();
 
  private:
   struct Value {

@@ -30,7 +30,7 @@ struct Completion {
   Rank peer;
   std::uint32_t notice = 0;
   Token token{};
-  std::span<const std::byte> message;  ///< Valid until the next poll() of the same transport.
+  std::span<const std::byte> message{};  ///< Valid until the next poll() of the same transport.
 };
 
 /// What a peer published for this transport (Transport::address), as received through the bootstrap.

@@ -14,14 +14,14 @@ namespace weft::collectives::algorithms {
 /// What an algorithm is asked to plan.
 struct Request {
   Contract contract;
-  Shape shape;                 ///< shape.ranks() == contract.ranks.
-  std::optional<Rank> focus;   ///< See PlanBuilder::Options::focus.
+  Shape shape;                ///< shape.ranks() == contract.ranks.
+  std::optional<Rank> focus;  ///< See PlanBuilder::Options::focus.
 };
 
 /// A named, pure function from a contract and a shape to a plan.
 struct Algorithm {
-  std::string_view name;         ///< "ring", "direct", ...
-  std::string_view summary;      ///< One line: when it wins.
+  std::string_view name;     ///< "ring", "direct", ...
+  std::string_view summary;  ///< One line: when it wins.
   bool (*can_plan)(const Request& request) noexcept;
   Result<plan::Plan> (*make_plan)(const Request& request);
 };

@@ -1,0 +1,339 @@
+#include "collectives/engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace weft::collectives::engine {
+
+Engine::Engine(Options options) : options_(std::move(options)), arena_(*options_.memory, options_.transports) {
+  WEFT_CHECK(options_.transports.size() <= kTransportsMax, "a communicator has at most kTransportsMax transports");
+  links_.reserve(options_.links.size());
+  for (const LinkInfo& info : options_.links) {
+    Link& link = links_.emplace_back();
+    link.name = info.name;
+    if (info.endpoint == nullptr) continue;
+    link.endpoint = info.endpoint;
+    link.transport_index = info.transport_index;
+    link.transport = options_.transports[info.transport_index];
+    link.capabilities = info.endpoint->capabilities();
+    WEFT_CHECK(link.capabilities.message_size_max >= 256, "a message holds the header and a mismatch's description");
+    // A multiple of a cache line, so that the pieces of a train of messages split no element.
+    link.payload_max = (link.capabilities.message_size_max - sizeof(MessageHeaderWire)) / 64 * 64;
+    const std::uint64_t wanted = options_.eager_limit != 0 ? options_.eager_limit : link.capabilities.eager_limit;
+    link.eager_limit = std::min<std::uint64_t>(wanted, link.payload_max);
+  }
+  tasks_.reserve(1024);
+  retries_.reserve(256);
+  retrying_.reserve(256);
+}
+
+Engine::~Engine() {
+  fail(Error{ErrorCode::closed, "the communicator is destroyed"});
+  for (std::uint32_t window = 0; window < windows_.size(); ++window) close_window(window);
+}
+
+UserBuffer Engine::user_buffer(const void* base, std::uint64_t size_bytes) const {
+  // The const of an input is kept by the plan: no verified plan writes one. Only where input and output are the same memory
+  // is it cast away for real.
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(base));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return {bytes, size_bytes, size_bytes == 0 || base == nullptr ? nullptr : options_.device_of(base)};
+}
+
+Operation* Engine::acquire_operation(const Program& program, Channel channel, const void* input, void* output) {
+  Operation* operation = nullptr;
+  if (free_operations_.empty()) {
+    operation = &operations_.emplace_back();
+    operation->index = static_cast<std::uint32_t>(operations_.size() - 1);
+    free_operations_.reserve(operations_.size());
+  } else {
+    operation = free_operations_.back();
+    free_operations_.pop_back();
+  }
+  const Contract& contract = program.call.contract;
+  const std::uint64_t block_bytes = program.call.count * program.element_size;
+  const bool is_collective = channel == Channel::collective;
+  operation->program = &program;
+  operation->channel = channel;
+  operation->is_finished = false;
+  operation->in_flight = true;
+  operation->error.reset();
+  operation->input =
+      user_buffer(input, block_bytes * (is_collective ? contract.input_blocks(options_.own_rank) : 1));
+  operation->output =
+      user_buffer(output, block_bytes * (is_collective ? contract.output_blocks(options_.own_rank) : 1));
+  operation->next_slice = 0;
+  operation->slices_left = program.slicing.num_slices;
+  operation->slots.assign(program.slicing.in_flight, SliceSlot{});
+  operation->states.resize(program.slicing.in_flight * program.steps.size());
+  ++num_in_flight_;
+  return operation;
+}
+
+Result<RequestId> Engine::start(const Program& program, const void* input, void* output) {
+  if (failure_) return *failure_;
+  WEFT_DCHECK(has_room(), "the caller makes room before it starts");
+  Operation& operation = *acquire_operation(program, Channel::collective, input, output);
+  operation.sequence = next_sequence_++;
+  collectives_[operation.sequence % kInFlightMax] = &operation;
+  WEFT_TRY(begin(operation));
+  return RequestId{operation.index, operation.generation};
+}
+
+Result<RequestId> Engine::start_point_to_point(const Program& program, const void* input, void* output) {
+  if (failure_) return *failure_;
+  Operation& operation = *acquire_operation(program, Channel::point_to_point, input, output);
+  Link& link = links_[program.steps.front().peer];
+  if (program.steps.front().kind == plan::StepKind::send) {
+    operation.sequence = link.sends_started++;
+    link.send_operations.push_back(&operation);
+  } else {
+    operation.sequence = link.receives_started++;
+    link.receive_operations.push_back(&operation);
+  }
+  WEFT_TRY(begin(operation));
+  return RequestId{operation.index, operation.generation};
+}
+
+Status Engine::begin(Operation& operation) {
+  const Program& program = *operation.program;
+  if (program.scratch_slots > 0 && program.call.count > 0) {
+    auto scratch = arena_.acquire(std::uint64_t{program.slicing.in_flight} * program.scratch_slots *
+                                  program.slicing.slice_bytes_max);
+    if (!scratch) {
+      // The operation counts in the order of calls, so the communicator cannot go on without it.
+      fail(scratch.error());
+      collect(RequestId{operation.index, operation.generation});
+      return *failure_;
+    }
+    operation.scratch = *scratch;
+  }
+  check_parked_signatures(operation);
+  const std::uint32_t slots = program.slicing.in_flight;
+  for (std::uint32_t slot = 0; slot < slots && operation.in_flight; ++slot) activate_slice(operation, slot);
+  run_tasks();
+  if (report_is_due_) report_progress();
+  return {};
+}
+
+void Engine::activate_slice(Operation& operation, std::uint32_t slot) {
+  const Program& program = *operation.program;
+  const auto num_steps = static_cast<std::uint32_t>(program.steps.size());
+  operation.slots[slot] = {operation.next_slice++, num_steps};
+  StepState* states = &operation.state(slot, 0);
+  for (std::uint32_t step = 0; step < num_steps; ++step) {
+    states[step] = StepState{};
+    states[step].before_left = program.steps[step].num_before;
+  }
+  if (num_steps == 0) {
+    finish_slice(operation, slot);
+    return;
+  }
+  for (std::uint32_t step = 0; step < num_steps; ++step) {
+    if (states[step].before_left == 0) tasks_.push_back({&operation, slot, step});
+  }
+}
+
+void Engine::run_tasks() {
+  while (first_task_ < tasks_.size()) {
+    const Task task = tasks_[first_task_++];
+    if (task.operation->in_flight) run(task);
+  }
+  tasks_.clear();
+  first_task_ = 0;
+}
+
+void Engine::run(const Task& task) {
+  switch (task.operation->program->steps[task.step].kind) {
+    case plan::StepKind::send: return run_send(task);
+    case plan::StepKind::receive:
+    case plan::StepKind::receive_reduce: return run_receive(task);
+    case plan::StepKind::copy:
+    case plan::StepKind::reduce: return run_local(task);
+  }
+}
+
+void Engine::complete(const Task& task) {
+  Operation& operation = *task.operation;
+  const Program& program = *operation.program;
+  StepState& state = operation.state(task.slot, task.step);
+  state.phase = Phase::complete;
+  if (state.buffer != nullptr) {
+    arena_.release(state.buffer);
+    state.buffer = nullptr;
+  }
+  const ProgramStep& step = program.steps[task.step];
+  for (std::uint32_t next = 0; next < step.num_after; ++next) {
+    const std::uint32_t successor = program.after[step.first_after + next];
+    if (--operation.state(task.slot, successor).before_left == 0) tasks_.push_back({&operation, task.slot, successor});
+  }
+  if (--operation.slots[task.slot].steps_left == 0) finish_slice(operation, task.slot);
+}
+
+void Engine::finish_slice(Operation& operation, std::uint32_t slot) {
+  const Program& program = *operation.program;
+  const std::uint32_t slice = operation.slots[slot].slice;
+  // All of this slice's sends have been read by their receivers, so its output is this rank's alone by now.
+  for (const Range& part : program.averaged) {
+    const Range range = program.slice_of(part.size(), slice);
+    std::byte* values = operation.output.base + (part.begin + range.begin) * program.element_size;
+    device::Device& device = operation.output.device != nullptr ? *operation.output.device : *options_.host;
+    const device::Ticket ticket =
+        device.finish_average(values, range.size(), program.call.type, program.call.contract.ranks.value());
+    while (!device.is_done(ticket)) {
+    }
+  }
+  if (--operation.slices_left == 0) return finish(operation);
+  if (operation.next_slice < program.slicing.num_slices) activate_slice(operation, slot);
+}
+
+void Engine::finish(Operation& operation) {
+  operation.in_flight = false;
+  operation.is_finished = true;
+  --num_in_flight_;
+  if (operation.scratch != nullptr) {
+    arena_.release(operation.scratch);
+    operation.scratch = nullptr;
+  }
+  for (auto& of_buffer : operation.registrations) {
+    for (std::size_t index = 0; index < options_.transports.size(); ++index) {
+      if (!of_buffer[index]) continue;
+      options_.transports[index]->release_memory(*of_buffer[index]);
+      of_buffer[index].reset();
+    }
+  }
+  if (operation.channel == Channel::collective) {
+    collectives_[operation.sequence % kInFlightMax] = nullptr;
+    while (completed_ != next_sequence_ && collectives_[completed_ % kInFlightMax] == nullptr) ++completed_;
+    report_is_due_ = report_is_due_ || completed_ - last_report_ >= kReportEvery;
+  } else if (operation.program != nullptr && !operation.program->steps.empty()) {
+    Link& link = links_[operation.program->steps.front().peer];
+    std::erase(link.send_operations, &operation);
+    if (std::erase(link.receive_operations, &operation) > 0) ++link.receives_completed;
+    report_is_due_ = report_is_due_ || link.receives_completed - link.receives_reported >= kReportEvery;
+  }
+}
+
+bool Engine::is_finished(RequestId request) const noexcept {
+  const Operation& operation = operations_[request.index];
+  return operation.generation != request.generation || operation.is_finished;
+}
+
+Status Engine::collect(RequestId request) {
+  Operation& operation = operations_[request.index];
+  if (operation.generation != request.generation) {
+    return Error{ErrorCode::invalid_argument, "this request was completed and collected before"};
+  }
+  WEFT_CHECK(operation.is_finished, "only a finished operation is collected");
+  ++operation.generation;
+  operation.is_finished = false;
+  free_operations_.push_back(&operation);
+  if (operation.error) return std::move(*operation.error);
+  return {};
+}
+
+bool Engine::progress() {
+  bool worked = false;
+  if (!retries_.empty()) {
+    std::swap(retries_, retrying_);
+    for (const Task& task : retrying_) {
+      if (task.operation->in_flight) run(task);
+    }
+    retrying_.clear();
+    worked = first_task_ < tasks_.size();
+  }
+  if (!computing_.empty()) poll_devices();
+  for (std::uint32_t index = 0; index < options_.transports.size(); ++index) {
+    const std::size_t count = options_.transports[index]->poll(completions_);
+    for (std::size_t i = 0; i < count; ++i) handle(completions_[i], index);
+    worked = worked || count > 0;
+  }
+  if (first_task_ < tasks_.size()) {
+    worked = true;
+    run_tasks();
+  }
+  if (num_puts_ > 0) progress_puts();
+  if (report_is_due_) report_progress();
+  if (mismatch_ && options_.clock->now() >= mismatch_->until) fail(Error{mismatch_->fallback});
+  return worked;
+}
+
+void Engine::fail_operation(Operation& operation, const Error& cause) {
+  operation.error = cause.within(operation.program->label);
+  for (StepState& state : operation.states) {
+    if (state.buffer == nullptr || state.phase == Phase::complete) continue;
+    state.buffer = nullptr;  // The transport or a device may still use it: it is not given out again.
+  }
+  operation.scratch = nullptr;  // For the same reason.
+  finish(operation);
+}
+
+void Engine::fail(const Error& cause) {
+  if (failure_) return;
+  failure_ = cause;
+  mismatch_.reset();
+  // A fault goes out once and on a best-effort basis: a peer that cannot be told has a broken link of its own to report.
+  const std::string text = cause.message().substr(0, kFaultTextMax);
+  MessageHeaderWire header;
+  header.kind = MessageKind::fault;
+  header.transfer = static_cast<std::uint32_t>(cause.code());
+  if (cause.code() != ErrorCode::closed || num_in_flight_ > 0) {
+    for (Link& link : links_) {
+      if (link.endpoint == nullptr || link.is_closed || link.endpoint->failure()) continue;
+      (void)link.endpoint->post_message(bytes_of(header), std::as_bytes(std::span(text)).first(std::min<std::size_t>(
+                                                              text.size(), link.payload_max)));
+    }
+  }
+  for (Put& put : puts_) {
+    if (put.in_use) finish_put(put);
+  }
+  for (Operation& operation : operations_) {
+    if (operation.in_flight) fail_operation(operation, cause);
+  }
+  tasks_.clear();
+  first_task_ = 0;
+  retries_.clear();
+  computing_.clear();
+}
+
+void Engine::close() {
+  for (Link& link : links_) {
+    if (link.endpoint != nullptr) link.endpoint->close();
+  }
+}
+
+std::string Engine::explain(RequestId request) const {
+  const Operation& operation = operations_[request.index];
+  if (operation.generation != request.generation || operation.program == nullptr) return "a request that is complete";
+  const Program& program = *operation.program;
+  std::vector<std::uint32_t> receiving;
+  std::vector<std::uint32_t> sending;
+  for (std::uint32_t slot = 0; slot < operation.slots.size(); ++slot) {
+    if (operation.slots[slot].steps_left == 0) continue;
+    for (std::uint32_t index = 0; index < program.steps.size(); ++index) {
+      const StepState& state = operation.states[slot * program.steps.size() + index];
+      const ProgramStep& step = program.steps[index];
+      if (!plan::is_transfer(step.kind) || state.phase == Phase::complete || state.phase == Phase::blocked) continue;
+      auto& list = step.kind == plan::StepKind::send ? sending : receiving;
+      if (std::find(list.begin(), list.end(), step.peer) == list.end()) list.push_back(step.peer);
+    }
+  }
+  const auto names = [this](const std::vector<std::uint32_t>& peers) {
+    std::string text;
+    for (std::size_t i = 0; i < peers.size() && i < 8; ++i) {
+      text += (i == 0 ? "" : ", ") + links_[peers[i]].name;
+    }
+    if (peers.size() > 8) text += fmt::format(" and {} more", peers.size() - 8);
+    return text;
+  };
+  std::string text = fmt::format("{} #{}", program.label, operation.sequence);
+  if (!receiving.empty()) text += " waits for data from " + names(receiving);
+  if (!sending.empty()) text += (receiving.empty() ? " waits for " : ", and for ") + names(sending) + " to take data";
+  return text;
+}
+
+}  // namespace weft::collectives::engine

@@ -1,0 +1,291 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "collectives/engine/arena.h"
+#include "collectives/engine/message.h"
+#include "collectives/engine/operation.h"
+#include "collectives/engine/program.h"
+#include "device/device.h"
+#include "transport/transport.h"
+
+namespace weft::collectives::engine {
+
+/// A caller's handle of an operation.
+struct RequestId {
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;
+};
+
+/// How this rank reaches another one.
+struct LinkInfo {
+  transport::Endpoint* endpoint = nullptr;  ///< Null for the rank itself.
+  std::uint32_t transport_index = 0;
+  std::string name;                         ///< For errors: "rank 3 (host b, pid 4711)".
+};
+
+/// Runs programs over links: the only place that sees both plans and transports.
+///
+/// Protocol. A transfer's slice of at most the link's eager limit travels as one `data` message. A larger one: on a `write` link
+/// the receiver says `ready` with the place (the user's buffer itself for a plain receive, a landing buffer for a reduction),
+/// the sender writes there with a notice; on a `read` link the sender says `available`, the receiver reduces or copies
+/// straight from the sender's memory (or reads it first) and says `consumed`; memory that cannot be read goes as a train of
+/// `data` messages. Every message names operation, slice and transfer, so nothing depends on arrival order; what arrives
+/// early is parked and bounded by flow control (kRunAhead operations).
+///
+/// Failure is the communicator's: the first cause ends every operation in flight on this rank, and the peers are told.
+///
+/// Thread: loop for every call.
+class Engine {
+ public:
+  struct Options {
+    Rank own_rank{0};
+    std::vector<LinkInfo> links;                     ///< By rank.
+    std::vector<transport::Transport*> transports;   ///< At most kTransportsMax; outlive the engine.
+    MemorySource* memory = nullptr;                  ///< Outlives the engine.
+    device::Device* host = nullptr;                  ///< Usually host_device().
+    /// Finds the device that owns an address, or null where the CPU may touch it.
+    std::function<device::Device*(const void*)> device_of;
+    std::uint64_t eager_limit = 0;                   ///< 0: each link's advice. Equal on all ranks.
+    SlicingLimits slicing;                           ///< Equal on all ranks.
+    const Clock* clock = nullptr;
+  };
+  explicit Engine(Options options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] Rank own_rank() const noexcept { return options_.own_rank; }
+  [[nodiscard]] SlicingLimits slicing() const noexcept { return options_.slicing; }
+
+  /// Starts the next collective of this communicator. The program outlives the operation.
+  /// Shape:  buffers as the program's contract says; sizes were checked by the caller.
+  /// Errors: the communicator's failure, if it has one. Precondition: has_room().
+  /// Cost:   nothing is allocated if an operation of this program ran before.
+  Result<RequestId> start(const Program& program, const void* input, void* output);
+  /// Starts the next send to, or receive from, the peer of a point_to_point_program.
+  Result<RequestId> start_point_to_point(const Program& program, const void* input, void* output);
+
+  /// Does what can be done now. True if anything happened. Never blocks.
+  bool progress();
+
+  [[nodiscard]] bool is_finished(RequestId request) const noexcept;
+  /// The result of a finished operation; the request is void afterwards.
+  Status collect(RequestId request);
+  /// False while the oldest of kInFlightMax collectives is not finished: make progress first.
+  [[nodiscard]] bool has_room() const noexcept { return collectives_[next_sequence_ % kInFlightMax] == nullptr; }
+  /// Operations that are not finished.
+  [[nodiscard]] std::uint32_t num_in_flight() const noexcept { return num_in_flight_; }
+  /// For people: what the operation is and which peers it waits for.
+  [[nodiscard]] std::string explain(RequestId request) const;
+
+  /// Ends every operation with `cause` and tells the peers. The first cause stays.
+  void fail(const Error& cause);
+  [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
+
+  /// Starts an orderly end towards all peers.
+  void close();
+
+  // Windows: see window.cc.
+  /// Opens local memory as window `window` (equal numbers on all ranks); peers' keys by rank, per transport in use.
+  Status open_window(std::uint32_t window, std::byte* base, std::uint64_t size_bytes);
+  struct RemoteWindow {
+    transport::RegionKey key;
+    std::uint64_t size_bytes = 0;
+    bool is_shared = false;    ///< The peer maps it.
+    bool is_writable = false;  ///< The peer's link writes it without this rank's engine.
+  };
+  /// What `peer` has to know of this rank's window. Registers it with the pair's transport.
+  Result<RemoteWindow> window_for(std::uint32_t window, Rank peer);
+  void set_remote_window(std::uint32_t window, Rank peer, RemoteWindow remote);
+  void close_window(std::uint32_t window);
+  Result<RequestId> start_put(std::uint32_t window, const void* source, std::uint64_t size_bytes, Rank peer,
+                              std::uint64_t offset, bool with_signal);
+  /// Signals from `peer` that arrived and were not taken.
+  [[nodiscard]] std::uint64_t signals(std::uint32_t window, Rank peer) const;
+  void take_signals(std::uint32_t window, Rank peer, std::uint64_t count);
+
+ private:
+  /// Operations that a rank may be ahead of a peer before it stops sending to it; bounds what a peer must park.
+  static constexpr std::uint32_t kRunAhead = 128;
+  /// How often completed operations are reported to a peer that has nothing else to be told.
+  static constexpr std::uint32_t kReportEvery = kRunAhead / 4;
+  /// Collectives in flight; a power of two.
+  static constexpr std::uint32_t kInFlightMax = 64;
+  static constexpr std::size_t kPollBatch = 32;
+
+  struct Task {
+    Operation* operation = nullptr;
+    std::uint32_t slot = 0;
+    std::uint32_t step = 0;
+  };
+  struct Computing {
+    Task task;
+    device::Device* device = nullptr;
+    device::Ticket ticket{};
+  };
+  struct Parked {
+    MessageHeaderWire header;
+    std::vector<std::byte> payload;
+  };
+  /// How far a peer is, as it reported.
+  struct Flow {
+    std::uint32_t peer_completed = 0;
+  };
+  struct Link {
+    transport::Endpoint* endpoint = nullptr;
+    transport::Transport* transport = nullptr;
+    std::uint32_t transport_index = 0;
+    std::uint64_t eager_limit = 0;
+    std::uint64_t payload_max = 0;
+    transport::Capabilities capabilities;
+    std::string name;
+    bool is_closed = false;
+    Flow collectives;
+    Flow sends;                        ///< Of our sends: how many of them the peer has completed.
+    std::uint32_t sends_started = 0;
+    std::uint32_t receives_started = 0;
+    std::uint32_t receives_completed = 0;
+    std::uint32_t receives_reported = 0;
+    std::vector<Operation*> send_operations;     ///< Point to point, in flight.
+    std::vector<Operation*> receive_operations;
+    std::vector<Parked> parked;
+  };
+  struct Put {
+    bool in_use = false;
+    std::uint32_t window = 0;
+    std::uint32_t peer = 0;
+    std::uint32_t token = 0;
+    const std::byte* source = nullptr;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t progress_bytes = 0;
+    bool with_signal = false;
+    bool is_posted = false;            ///< The write is out.
+    bool bytes_done = false;           ///< Visible at the peer, or on their way in order before the signal.
+    std::optional<transport::Registration> registration;
+    Operation* operation = nullptr;
+  };
+  struct Window {
+    bool is_open = false;
+    std::byte* base = nullptr;
+    std::uint64_t size_bytes = 0;
+    std::array<std::optional<transport::Registration>, kTransportsMax> registrations;
+    std::vector<RemoteWindow> remote;      ///< By rank.
+    std::vector<std::uint64_t> signals;    ///< By rank.
+  };
+
+  // engine.cc: life of operations.
+  Operation* acquire_operation(const Program& program, Channel channel, const void* input, void* output);
+  Status begin(Operation& operation);
+  void activate_slice(Operation& operation, std::uint32_t slot);
+  void complete(const Task& task);
+  void finish_slice(Operation& operation, std::uint32_t slot);
+  void finish(Operation& operation);
+  void fail_operation(Operation& operation, const Error& cause);
+  void run(const Task& task);
+  void run_tasks();
+  void retry_later(const Task& task) { retries_.push_back(task); }
+  [[nodiscard]] UserBuffer user_buffer(const void* base, std::uint64_t size_bytes) const;
+
+  // engine_local.cc: bytes.
+  struct Piece {
+    std::byte* data = nullptr;
+    std::uint64_t size_bytes = 0;
+    device::Device* device = nullptr;  ///< Null: the CPU may touch it.
+  };
+  [[nodiscard]] Piece piece(Operation& operation, std::uint32_t slot, const ProgramStep& step, const Operand& operand) const;
+  void run_local(const Task& task);
+  /// Starts destination = bytes, or destination = operand op bytes; true if it is done already.
+  bool start_combine(const Task& task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes);
+  bool start_on(device::Device* device, const Task& task, device::Ticket ticket);
+  void poll_devices();
+  /// How `address` of the operation's buffers is named towards the link.
+  Result<Arena::Place> place_of(Operation& operation, const Link& link, const std::byte* address);
+
+  // engine_send.cc, engine_receive.cc: transfers.
+  void run_send(const Task& task);
+  void begin_send(const Task& task);
+  void post_data(const Task& task);
+  void post_available(const Task& task);
+  void post_write(const Task& task);
+  void run_receive(const Task& task);
+  void begin_receive(const Task& task);
+  void post_ready(const Task& task);
+  void receive_data(const Task& task, std::uint32_t offset, std::span<const std::byte> payload);
+  void read_available(const Task& task);
+  void post_read(const Task& task);
+  void combine_landed(const Task& task);
+  void after_combine(const Task& task);
+  void post_consumed(const Task& task);
+  [[nodiscard]] MessageHeaderWire header_of(const Task& task, MessageKind kind) const;
+  /// True once the message is out; false: try again later (a failure ends the communicator).
+  bool post(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
+
+  // engine_messages.cc: arrivals.
+  void handle(const transport::Completion& completion, std::uint32_t transport_index);
+  void handle_message(Rank peer, std::span<const std::byte> message);
+  void deliver(Link& link, Rank peer, const MessageHeaderWire& header, std::span<const std::byte> payload);
+  void apply(const Task& task, const MessageHeaderWire& header, std::span<const std::byte> payload);
+  void park(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
+  void unpark(const Task& task);
+  void check_parked_signatures(Operation& operation);
+  Operation* find_operation(Link& link, const MessageHeaderWire& header);
+  void handle_mismatch(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
+  void report_mismatch(Link& link, const Operation& operation, const MessageHeaderWire& header);
+  void protocol_error(const Link& link, std::string_view what);
+  void report_progress();
+  void link_closed(Rank peer);
+  [[nodiscard]] bool needs_peer(const Operation& operation, Rank peer) const;
+  std::uint32_t add_landing(const Task& task);
+
+  // window.cc
+  void handle_put(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
+  void put_written(std::uint32_t token);
+  void add_signal(std::uint32_t window, Rank peer);
+  void run_put(Put& put);
+  void finish_put(Put& put);
+  void progress_puts();
+
+  Options options_;
+  std::vector<Link> links_;
+  Arena arena_;
+  std::deque<Operation> operations_;
+  std::vector<Operation*> free_operations_;
+  std::array<Operation*, kInFlightMax> collectives_{};
+  std::uint32_t next_sequence_ = 0;   ///< Of the next collective.
+  std::uint32_t completed_ = 0;       ///< All collectives before this one are complete here.
+  std::uint32_t last_report_ = 0;     ///< completed_ when the peers were last told.
+  bool report_is_due_ = false;
+  std::uint32_t num_in_flight_ = 0;
+  std::vector<Task> tasks_;           ///< A queue: tasks_[first_task_..] are to be run.
+  std::size_t first_task_ = 0;
+  std::vector<Task> retries_;
+  std::vector<Task> retrying_;
+  std::vector<Computing> computing_;
+  std::vector<Task> landings_;        ///< By landing number; operation is null where free.
+  std::vector<std::uint32_t> free_landings_;
+  std::vector<Window> windows_;
+  std::deque<Put> puts_;
+  std::uint32_t num_puts_ = 0;
+  std::optional<Error> failure_;
+  struct PendingMismatch {
+    Nanos until{};
+    Error fallback;
+  };
+  std::optional<PendingMismatch> mismatch_;
+  std::array<transport::Completion, kPollBatch> completions_;
+};
+
+}  // namespace weft::collectives::engine

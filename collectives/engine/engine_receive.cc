@@ -1,0 +1,163 @@
+// The receiver's half of a transfer. See Engine for the protocol.
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "collectives/engine/engine.h"
+
+namespace weft::collectives::engine {
+
+void Engine::run_receive(const Task& task) {
+  StepState& state = task.operation->state(task.slot, task.step);
+  switch (state.phase) {
+    case Phase::blocked: return begin_receive(task);
+    case Phase::posting_place: return post_ready(task);
+    case Phase::posting_read: return post_read(task);
+    case Phase::posting_consumed: return post_consumed(task);
+    default: return;
+  }
+}
+
+std::uint32_t Engine::add_landing(const Task& task) {
+  if (free_landings_.empty()) {
+    landings_.push_back(task);
+    free_landings_.reserve(landings_.size());
+    return static_cast<std::uint32_t>(landings_.size() - 1);
+  }
+  const std::uint32_t landing = free_landings_.back();
+  free_landings_.pop_back();
+  landings_[landing] = task;
+  return landing;
+}
+
+void Engine::begin_receive(const Task& task) {
+  Operation& operation = *task.operation;
+  const ProgramStep& step = operation.program->steps[task.step];
+  StepState& state = operation.state(task.slot, task.step);
+  Link& link = links_[step.peer];
+  const Piece to = piece(operation, task.slot, step, step.destination);
+
+  if (to.size_bytes > link.eager_limit && link.capabilities.large_path == transport::LargePath::write) {
+    const bool lands_in_place = step.kind == plan::StepKind::receive &&
+                                (to.device == nullptr || link.capabilities.moves_device_memory);
+    if (!lands_in_place) {
+      auto buffer = arena_.acquire(to.size_bytes);
+      if (!buffer) return fail(buffer.error());
+      state.buffer = *buffer;
+    }
+    auto place = place_of(operation, link, lands_in_place ? to.data : state.buffer);
+    if (!place) return fail(place.error().within(link.name));
+    state.place = {place->region->key, place->offset, add_landing(task), 0};
+    state.phase = Phase::posting_place;
+    return post_ready(task);
+  }
+
+  state.phase = Phase::awaiting_data;
+  if (!link.parked.empty()) unpark(task);
+  if (state.phase == Phase::awaiting_data && state.has_place) read_available(task);
+  if (state.phase == Phase::awaiting_data && link.is_closed) link_closed(Rank{step.peer});
+}
+
+void Engine::post_ready(const Task& task) {
+  StepState& state = task.operation->state(task.slot, task.step);
+  Link& link = links_[task.operation->program->steps[task.step].peer];
+  if (!post(link, header_of(task, MessageKind::ready), bytes_of(state.place))) {
+    if (task.operation->in_flight) retry_later(task);
+    return;
+  }
+  state.phase = Phase::awaiting_notice;
+}
+
+void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<const std::byte> payload) {
+  Operation& operation = *task.operation;
+  const ProgramStep& step = operation.program->steps[task.step];
+  StepState& state = operation.state(task.slot, task.step);
+  const Piece to = piece(operation, task.slot, step, step.destination);
+  if (offset != state.progress_bytes || payload.size() > to.size_bytes - offset ||
+      payload.size() % operation.program->element_size != 0) {
+    return fail(Error{ErrorCode::malformed, links_[step.peer].name + " sent data that does not fit its transfer"});
+  }
+  const bool on_device = to.device != nullptr;
+  if (on_device && to.size_bytes > 0) {
+    // The message's bytes are gone after the next poll, and a device takes its time: keep them until all are here.
+    if (state.buffer == nullptr) {
+      auto buffer = arena_.acquire(to.size_bytes);
+      if (!buffer) return fail(buffer.error());
+      state.buffer = *buffer;
+    }
+    std::memcpy(state.buffer + offset, payload.data(), payload.size());
+  } else {
+    WEFT_CHECK(start_combine(task, offset, payload.data(), payload.size()), "the host's work is done at once");
+  }
+  state.progress_bytes += payload.size();
+  if (state.progress_bytes < to.size_bytes) return;
+  if (on_device && to.size_bytes > 0 && !start_combine(task, 0, state.buffer, to.size_bytes)) return;
+  complete(task);
+}
+
+void Engine::read_available(const Task& task) {
+  Operation& operation = *task.operation;
+  const ProgramStep& step = operation.program->steps[task.step];
+  StepState& state = operation.state(task.slot, task.step);
+  Link& link = links_[step.peer];
+  const Piece to = piece(operation, task.slot, step, step.destination);
+  if (!state.place_is_shared) {
+    state.phase = Phase::posting_read;
+    return post_read(task);
+  }
+  const Result<std::byte*> source =
+      link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
+  if (!source) return fail(source.error().within(link.name));
+  if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
+}
+
+void Engine::post_read(const Task& task) {
+  Operation& operation = *task.operation;
+  const ProgramStep& step = operation.program->steps[task.step];
+  StepState& state = operation.state(task.slot, task.step);
+  Link& link = links_[step.peer];
+  const Piece to = piece(operation, task.slot, step, step.destination);
+  const bool in_place = step.kind == plan::StepKind::receive && to.device == nullptr;
+  if (!in_place && state.buffer == nullptr) {
+    auto buffer = arena_.acquire(to.size_bytes);
+    if (!buffer) return fail(buffer.error());
+    state.buffer = *buffer;
+  }
+  auto place = place_of(operation, link, in_place ? to.data : state.buffer);
+  if (!place) return fail(place.error().within(link.name));
+  if (state.landing == 0) state.landing = add_landing(task) + 1;
+  const Result<transport::Posted> posted =
+      link.endpoint->post_read({place->region, place->offset, to.size_bytes},
+                               {state.place.key, state.place.offset, to.size_bytes}, transport::Token{state.landing - 1});
+  if (!posted) return fail(posted.error().within(link.name));
+  if (*posted == transport::Posted::again) return retry_later(task);
+  state.phase = Phase::awaiting_read;
+}
+
+void Engine::combine_landed(const Task& task) {
+  const StepState& state = task.operation->state(task.slot, task.step);
+  if (state.buffer == nullptr) return after_combine(task);
+  const ProgramStep& step = task.operation->program->steps[task.step];
+  const Piece to = piece(*task.operation, task.slot, step, step.destination);
+  if (start_combine(task, 0, state.buffer, to.size_bytes)) after_combine(task);
+}
+
+void Engine::after_combine(const Task& task) {
+  StepState& state = task.operation->state(task.slot, task.step);
+  const Link& link = links_[task.operation->program->steps[task.step].peer];
+  const bool was_read = state.has_place && link.capabilities.large_path == transport::LargePath::read;
+  if (!was_read) return complete(task);
+  state.phase = Phase::posting_consumed;
+  post_consumed(task);
+}
+
+void Engine::post_consumed(const Task& task) {
+  Link& link = links_[task.operation->program->steps[task.step].peer];
+  if (!post(link, header_of(task, MessageKind::consumed), {})) {
+    if (task.operation->in_flight) retry_later(task);
+    return;
+  }
+  complete(task);
+}
+
+}  // namespace weft::collectives::engine

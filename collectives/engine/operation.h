@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "collectives/engine/message.h"
+#include "collectives/engine/program.h"
+#include "device/device.h"
+#include "transport/memory.h"
+
+namespace weft::collectives::engine {
+
+/// Where a transfer of one slice stands.
+enum class Phase : std::uint8_t {
+  blocked,          ///< Waits for steps before it.
+  posting_data,     ///< Send: payload goes out in messages; `progress_bytes` are out.
+  posting_place,    ///< Send: `available`, receive: `ready` or `consumed` is to be posted.
+  bouncing,         ///< Send from device memory: on its way to a host buffer.
+  awaiting_ready,   ///< Send: the receiver has not named the place yet.
+  posting_write,    ///< Send: the write is to be posted.
+  awaiting_written, ///< Send: the write is out, its source still in use.
+  awaiting_consumed,///< Send: the receiver has not read it yet.
+  awaiting_data,    ///< Receive: nothing, or not everything, arrived; `progress_bytes` are in.
+  awaiting_notice,  ///< Receive: the sender was told the place and has not written yet.
+  posting_read,     ///< Receive: the read is to be posted.
+  awaiting_read,    ///< Receive: the read is out.
+  computing,        ///< A device works on it.
+  posting_consumed, ///< Receive: `consumed` is to be posted.
+  complete,
+};
+
+/// One step of one slice.
+struct StepState {
+  std::uint16_t before_left = 0;  ///< Steps before it that are not complete.
+  Phase phase = Phase::blocked;
+  bool has_place = false;         ///< `place` arrived from the peer.
+  bool place_is_shared = false;   ///< It can be loaded directly.
+  std::uint32_t landing = 0;      ///< The notice that announces the peer's write.
+  std::uint64_t progress_bytes = 0;
+  std::byte* buffer = nullptr;    ///< Landing or bounce buffer of the arena.
+  PlaceWire place;
+};
+
+/// A slice in flight.
+struct SliceSlot {
+  std::uint32_t slice = 0;
+  std::uint32_t steps_left = 0;  ///< 0: the slot is idle.
+};
+
+/// A buffer of the caller, and how peers reach it.
+struct UserBuffer {
+  std::byte* base = nullptr;
+  std::uint64_t size_bytes = 0;
+  device::Device* device = nullptr;  ///< Null: the CPU may touch it.
+};
+
+/// Most transports that one communicator can have (shm, tcp, verbs, ofi).
+inline constexpr std::size_t kTransportsMax = 4;
+
+/// One call in flight: a program and how far each slice has come. Reused; a reused one allocates nothing.
+struct Operation {
+  const Program* program = nullptr;
+  Channel channel = Channel::collective;
+  std::uint32_t sequence = 0;
+  std::uint32_t index = 0;       ///< In the engine's pool.
+  std::uint32_t generation = 0;  ///< Grows with every reuse, so that a stale request is recognised.
+  bool in_flight = false;
+  bool is_finished = false;      ///< Complete or failed, and not yet collected by its caller.
+  std::optional<Error> error;
+  UserBuffer input, output;
+  std::byte* scratch = nullptr;
+  std::uint32_t next_slice = 0;
+  std::uint32_t slices_left = 0;
+  std::vector<SliceSlot> slots;
+  std::vector<StepState> states;  ///< slot * steps + step.
+  /// Registrations of input and output with each transport, made on first use and released at the end.
+  std::array<std::array<std::optional<transport::Registration>, kTransportsMax>, 2> registrations;
+  Nanos started{};                ///< Only if tracing or a deadline asks.
+
+  [[nodiscard]] StepState& state(std::uint32_t slot, std::uint32_t step) noexcept {
+    return states[slot * program->steps.size() + step];
+  }
+};
+
+}  // namespace weft::collectives::engine
