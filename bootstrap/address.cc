@@ -7,22 +7,17 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace weft::bootstrap {
 namespace {
 
 Error not_an_address(std::string_view text, std::string_view why) {
-  return Error{ErrorCode::malformed, fmt::format("\"{}\" is not an address: {}", text.substr(0, 64), why),
+  return Error{ErrorCode::malformed, fmt::format("{} is not an address: {}", quoted(text), why),
                "Write it as host:port, for example 10.0.0.1:29400 or [fd00::1]:29400"};
 }
 
 }  // namespace
-
-std::string_view trimmed(std::string_view text) noexcept {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 Result<HostPort> parse_host_port(std::string_view text) {
   const std::string_view whole = trimmed(text);

@@ -24,7 +24,4 @@ std::string format_host_port(std::string_view host, std::uint16_t port);
 /// True for "localhost" and for literals of the loopback network: nothing sent there leaves the machine. Thread: any.
 bool is_loopback_host(std::string_view host) noexcept;
 
-/// `text` without blanks (space, tab, line ends) at either end. Thread: any.
-std::string_view trimmed(std::string_view text) noexcept;
-
 }  // namespace weft::bootstrap

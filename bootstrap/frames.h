@@ -78,7 +78,8 @@ struct FailedMessage {
 struct ClosingMessage {};
 
 using RankMessage = std::variant<JoinMessage, ContributeMessage, LeaveMessage>;
-using ServiceMessage = std::variant<AcceptedMessage, WelcomeMessage, RefusedMessage, ResultMessage, FailedMessage, ClosingMessage>;
+using ServiceMessage =
+    std::variant<AcceptedMessage, WelcomeMessage, RefusedMessage, ResultMessage, FailedMessage, ClosingMessage>;
 
 std::vector<std::byte> encode(const RankMessage& message);
 std::vector<std::byte> encode(const ServiceMessage& message);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -12,6 +13,9 @@
 #include "base/settings.h"
 
 namespace weft::bootstrap {
+
+/// Identity::source of a rank that was given a unique id: whoever made the id serves the job.
+constexpr std::string_view kUniqueIdSource = "unique id";
 
 /// Who this process is in its job and where the job meets.
 struct Identity {

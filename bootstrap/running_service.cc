@@ -54,6 +54,7 @@ struct RunningService::Connection {
   std::deque<std::shared_ptr<const std::vector<std::byte>>> queue;
   bool is_sending = false;
   bool closes_when_sent = false;
+  bool has_proven = false;  ///< The secret.
   bool is_member = false;
 };
 
@@ -121,7 +122,8 @@ void RunningService::drop_oldest_stranger() {
 }
 
 void RunningService::turn_away(const Connection& connection, const Error& why) {
-  if (is_stopping_) return;
+  // One that proves the secret and goes only looked whether this job's service is here.
+  if (is_stopping_ || connection.has_proven) return;
   ++num_turned_away_;
   // A flood must not become a flood of lines: all of the first, then fewer and fewer.
   constexpr std::uint64_t kAlwaysLogged = 10;
@@ -133,6 +135,7 @@ void RunningService::turn_away(const Connection& connection, const Error& why) {
 asio::awaitable<Result<JoinMessage>> RunningService::admit(ConnectionPtr connection) {
   const Status proven = co_await connection->stream.shake_hands(Handshake::Role::server, options_.secret);
   if (!proven) co_return proven.error();
+  connection->has_proven = true;
   const auto bytes = co_await connection->stream.read(kJoinSizeMax);
   if (!bytes) co_return bytes.error();
   auto message = decode_rank_message(*bytes);
