@@ -1,0 +1,238 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "bootstrap/address.h"
+#include "bootstrap/session.h"
+#include "job_fixture.h"
+
+namespace weft::bootstrap::testing {
+namespace {
+
+/// A port that was free a moment ago.
+std::string free_loopback_address() {
+  auto service = Service::start({"127.0.0.1:0", 1, Secret::random(), 1s});
+  EXPECT_TRUE(service);
+  return (*service)->address();
+}
+
+Identity identity_at(const std::string& address, const Secret& secret, std::uint32_t rank, std::uint32_t size) {
+  Identity identity;
+  identity.rank = Rank{rank};
+  identity.size = size;
+  identity.address = address;
+  identity.secret = secret;
+  identity.source = "WEFT_*";
+  return identity;
+}
+
+TEST(Join, RankZeroServesAndTheOthersMayComeFirst) {
+  const std::string address = free_loopback_address();
+  const Secret secret = Secret::random();
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    threads.emplace_back([&, rank] {
+      if (rank == 0) std::this_thread::sleep_for(100ms);
+      auto session = join(identity_at(address, secret, rank, 4), settings_of());
+      ASSERT_TRUE(session) << session.error().message();
+      EXPECT_EQ((*session)->rank(), Rank{rank});
+      EXPECT_EQ((*session)->local_address(), "127.0.0.1");
+      EXPECT_TRUE((*session)->barrier((*session)->world(), "met", soon()));
+      // Rank 0 leaves first, and its service ends last.
+      if (rank != 0) {
+        std::this_thread::sleep_for(50ms);
+        EXPECT_TRUE((*session)->barrier({7, {Rank{1}, Rank{2}, Rank{3}}, rank - 1}, "without rank 0", soon()));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(Join, RankZeroUsesAServiceOfItsJobThatIsThereAlready) {
+  Job job{2};
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      Identity identity = job.identity(rank);
+      identity.source = "WEFT_*";
+      auto session = join(identity, settings_of());
+      ASSERT_TRUE(session) << session.error().message();
+      EXPECT_TRUE((*session)->barrier((*session)->world(), "met", soon()));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(job.service().wait_until_done(soon()));
+}
+
+TEST(Join, ABusyPortIsReportedAtOnceWithItsOwner) {
+  Job other{2};
+  const auto started = steady_clock().now();
+  auto session = join(identity_at(other.service().address(), Secret::random(), 0, 2), settings_of());
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::address_in_use);
+  EXPECT_LT(steady_clock().now() - started, 1s);
+  const auto address = parse_host_port(other.service().address());
+  EXPECT_TRUE(contains(session.error(), "port " + std::to_string(address->port)));
+  EXPECT_TRUE(contains(session.error(), "(pid " + std::to_string(getpid()) + ")")) << session.error().message();
+}
+
+TEST(Join, ASilentOwnerOfThePortDoesNotDelayTheReport) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  ASSERT_EQ(listen(fd, 8), 0);
+  socklen_t size = sizeof name;
+  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size), 0);
+  const auto started = steady_clock().now();
+  auto session =
+      join(identity_at("127.0.0.1:" + std::to_string(ntohs(name.sin_port)), Secret::random(), 0, 2), settings_of());
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::address_in_use);
+  EXPECT_LT(steady_clock().now() - started, 1s);
+  close(fd);
+}
+
+TEST(Join, AForeignAddressIsNotOnThisMachine) {
+  // 192.0.2.0/24 is for documentation: nobody has it. The shorter timeout ends the search for a foreign service.
+  auto session =
+      join(identity_at("192.0.2.1:29400", Secret::random(), 0, 2), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "100ms"}}));
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::not_found) << session.error().message();
+  EXPECT_TRUE(contains(session.error(), "192.0.2.1 is not on this machine")) << session.error().message();
+}
+
+TEST(Join, WithoutRankZeroTheTimeoutSaysSo) {
+  const std::string address = free_loopback_address();
+  auto session = join(identity_at(address, Secret::random(), 3, 8), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "150ms"}}));
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::timeout);
+  for (const std::string& part : {std::string("rank 3 of 8"), address, std::string("Connection refused"),
+                                  std::string("Rank 0 runs the service and never appeared")}) {
+    EXPECT_TRUE(contains(session.error(), part)) << part << " in " << session.error().message();
+  }
+}
+
+TEST(Join, MissingRanksAreNamedToEveryRankThatWaits) {
+  Job job{9};
+  std::vector<std::thread> threads;
+  for (const std::uint32_t rank : {0U, 1U, 2U, 4U}) {
+    threads.emplace_back([&, rank] {
+      // The first to give up ends the wait for all.
+      auto session = join(job.identity(rank), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", rank == 4 ? "300ms" : "20s"}}));
+      ASSERT_FALSE(session);
+      EXPECT_EQ(session.error().code(), ErrorCode::timeout);
+      EXPECT_TRUE(contains(session.error(), "missing ranks 3, 5-8")) << session.error().message();
+      EXPECT_TRUE(contains(session.error(), "joined: rank 0 (host ")) << session.error().message();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const Status outcome = job.service().wait_until_done(soon());
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), ErrorCode::timeout);
+}
+
+TEST(Join, AnotherSecretIsRefusedAtOnce) {
+  Job job{2};
+  Identity identity = job.identity(1);
+  identity.secret = Secret::random();
+  const auto started = steady_clock().now();
+  auto session = join(identity, settings_of());
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::unauthenticated);
+  EXPECT_TRUE(contains(session.error(), job.service().address()));
+  EXPECT_LT(steady_clock().now() - started, 5s);
+}
+
+TEST(Join, ASecondProcessWithTheSameRankIsRefusedAndTheJobGoesOn) {
+  Job job{3};
+  std::atomic<int> num_refused = 0;
+  std::atomic<int> num_joined = 0;
+  std::vector<std::thread> threads;
+  const auto start = [&](std::uint32_t rank) {
+    threads.emplace_back([&, rank] {
+      auto session = join(job.identity(rank), settings_of());
+      if (session) {
+        ++num_joined;
+        EXPECT_TRUE((*session)->barrier((*session)->world(), "met", soon()));
+        return;
+      }
+      ++num_refused;
+      EXPECT_EQ(session.error().code(), ErrorCode::mismatch);
+      EXPECT_TRUE(contains(session.error(), "rank 2 is taken by rank 2 (host ")) << session.error().message();
+      EXPECT_TRUE(contains(session.error(), "wants it too"));
+    });
+  };
+  start(2);
+  start(2);
+  while (num_refused == 0) std::this_thread::sleep_for(1ms);
+  start(0);
+  start(1);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(num_refused, 1);
+  EXPECT_EQ(num_joined, 3);
+}
+
+TEST(Join, AnotherSizeIsRefusedWithBothValues) {
+  Job job{4};
+  std::thread first([&] {
+    auto session = join(job.identity(0), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "500ms"}}));
+    ASSERT_FALSE(session);
+    // The one who was refused is part of the explanation that the others get.
+    EXPECT_TRUE(contains(session.error(), "refused meanwhile: rank 1 (")) << session.error().message();
+  });
+  std::this_thread::sleep_for(100ms);
+  Identity identity = job.identity(1);
+  identity.size = 5;
+  auto session = join(identity, settings_of());
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::mismatch);
+  EXPECT_TRUE(contains(session.error(), "says that the job has 5 ranks, but rank 0 (")) << session.error().message();
+  EXPECT_TRUE(contains(session.error(), "says 4")) << session.error().message();
+  first.join();
+}
+
+TEST(Join, BlanksAndNamesAreAddressesToo) {
+  const std::string port = std::to_string(parse_host_port(free_loopback_address())->port);
+  const Secret secret = Secret::random();
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::string address = rank == 0 ? "  127.0.0.1:" + port : "localhost:" + port + " ";
+      auto session = join(identity_at(address, secret, rank, 2), settings_of());
+      ASSERT_TRUE(session) << session.error().message();
+      EXPECT_TRUE((*session)->barrier((*session)->world(), "met", soon()));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(Join, AJobMayStartAgainAtTheSameAddressAtOnce) {
+  const std::string address = free_loopback_address();
+  for (int round = 0; round < 5; ++round) {
+    const Secret secret = Secret::random();
+    std::vector<std::thread> threads;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        auto session = join(identity_at(address, secret, rank, 2), settings_of());
+        ASSERT_TRUE(session) << session.error().message();
+        EXPECT_TRUE((*session)->barrier((*session)->world(), "met", soon()));
+      });
+    }
+    for (auto& thread : threads) thread.join();
+  }
+}
+
+TEST(Join, AWrongInterfaceIsAnError) {
+  const auto session = join(Identity{}, settings_of({{"WEFT_INTERFACE", "=no-such-interface"}}));
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code(), ErrorCode::not_found);
+  EXPECT_TRUE(contains(session.error(), "lo (")) << session.error().message();
+}
+
+}  // namespace
+}  // namespace weft::bootstrap::testing
