@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "base/check.h"
 #include "base/units.h"
@@ -38,19 +37,23 @@ Selector::Selector(Shape shape, Machine machine, AlgorithmSetting setting)
 
 Result<const Choice*> Selector::choose(const Contract& contract, std::uint32_t type_bytes, std::uint64_t count) {
   WEFT_CHECK(contract.ranks == shape_.ranks(), "a selector is asked about its own group only");
-  // A product beyond the range would be refused elsewhere; here it only has to stay in the largest class.
-  const bool is_huge = type_bytes != 0 && count > (std::uint64_t{1} << 62) / type_bytes;
-  const std::uint32_t size_class = is_huge ? 63 : size_class_of(count * type_bytes);
-  const Key key{contract.collective, contract.placement, size_class};
+  // A product beyond 2^62 is refused elsewhere; here it only has to stay in the largest class.
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62;
+  const std::uint64_t size = std::max(type_bytes, 1U);
+  const std::uint64_t bytes = type_bytes == 0 ? 0 : std::min(count, kMaxBytes / size) * size;
+  const std::uint32_t size_class = size_class_of(bytes);
+  const Key key{contract.collective, contract.placement, size_class, type_bytes};
   if (const auto known = memo_.find(key); known != memo_.end()) return &known->second;
 
   Request request{.contract = contract, .shape = shape_, .focus = {}};
   request.contract.root = Rank{0};
-  WEFT_TRY_ASSIGN(Choice choice, make_choice(request, typical_bytes(size_class)));
+  const std::uint64_t typical_count = bytes == 0 ? 0 : std::max<std::uint64_t>(typical_bytes(size_class) / size, 1);
+  WEFT_TRY_ASSIGN(Choice choice, make_choice(request, type_bytes, typical_count));
   return &memo_.emplace(key, std::move(choice)).first->second;
 }
 
-Result<Choice> Selector::make_choice(const Request& request, std::uint64_t block_bytes) const {
+Result<Choice> Selector::make_choice(const Request& request, std::uint32_t type_bytes, std::uint64_t count) const {
+  const std::uint64_t block_bytes = count * type_bytes;
   const Collective collective = request.contract.collective;
   const Algorithm* ordered = setting_.ordered(collective);
   if (ordered != nullptr && !ordered->can_plan(request)) {
@@ -63,7 +66,7 @@ Result<Choice> Selector::make_choice(const Request& request, std::uint64_t block
   Choice choice{};
   for (const Algorithm& algorithm : algorithms::all_algorithms()) {
     if (!algorithm.can_plan(request)) continue;
-    WEFT_TRY_ASSIGN(const Nanos predicted, predict(algorithm, request, block_bytes, machine_));
+    WEFT_TRY_ASSIGN(const Nanos predicted, predict(algorithm, request, count, type_bytes, machine_));
     choice.candidates.push_back({&algorithm, predicted});
   }
   if (choice.candidates.empty()) {

@@ -32,8 +32,8 @@ struct Choice {
 
 /// Chooses algorithms for one group.
 ///
-/// Choices depend on nothing but the arguments, the same on all ranks, and are computed with integers: all ranks choose
-/// the same. They do not depend on the root. Thread: one at a time.
+/// Choices depend on nothing but the arguments, which are equal on all ranks, so that all ranks choose the same. They
+/// do not depend on the root, and nothing is measured at run time. Thread: one at a time.
 class Selector {
  public:
   Selector(Shape shape, Machine machine, AlgorithmSetting setting);
@@ -46,9 +46,10 @@ class Selector {
   Result<const Choice*> choose(const Contract& contract, std::uint32_t type_bytes, std::uint64_t count);
 
  private:
-  using Key = std::tuple<Collective, Placement, std::uint32_t>;  ///< The last is the size class.
+  /// The last two are the size class and the bytes of an element.
+  using Key = std::tuple<Collective, Placement, std::uint32_t, std::uint32_t>;
 
-  Result<Choice> make_choice(const algorithms::Request& request, std::uint64_t block_bytes) const;
+  Result<Choice> make_choice(const algorithms::Request& request, std::uint32_t type_bytes, std::uint64_t count) const;
 
   Shape shape_;
   Machine machine_;
