@@ -29,7 +29,8 @@ class Device {
   /// Starts `destination[0, size) = source[0, size)`; ranges do not overlap unless they are equal.
   /// Memory: both ranges untouched by others until the ticket is done.
   /// Thread: loop.
-  [[nodiscard]] virtual Ticket copy(std::byte* destination, const std::byte* source, std::size_t size_bytes) noexcept = 0;
+  [[nodiscard]] virtual Ticket copy(std::byte* destination, const std::byte* source,
+                                    std::size_t size_bytes) noexcept = 0;
 
   /// Starts `destination[i] = left[i] op right[i]` over `count` elements. avg adds, like sum (see finish_average).
   /// Shape:  `destination` may equal `left` or `right`; otherwise no overlap. Pointers are aligned to the element.
