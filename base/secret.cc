@@ -41,6 +41,12 @@ Result<Secret> Secret::from_hex(std::string_view text) {
   return secret;
 }
 
+Secret Secret::from_bytes(const std::array<std::byte, kSize>& bytes) {
+  Secret secret;
+  secret.bytes_ = bytes;
+  return secret;
+}
+
 std::string Secret::to_hex() const {
   std::string text(2 * kSize + 1, '\0');
   sodium_bin2hex(text.data(), text.size(), raw(bytes_), kSize);

@@ -23,6 +23,8 @@ class Secret {
   static Secret random();
   /// Exactly 64 hex digits. Errors: malformed (the message does not repeat the text).
   static Result<Secret> from_hex(std::string_view text);
+  /// From bytes that another part kept safe (a unique id).
+  static Secret from_bytes(const std::array<std::byte, kSize>& bytes);
   [[nodiscard]] std::string to_hex() const;
   /// A secret derived for one purpose ("data", "control", ...), so that no proof can be replayed for another.
   [[nodiscard]] Secret derive(std::string_view purpose) const;

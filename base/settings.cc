@@ -17,7 +17,6 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kPrefix = "WEFT_";
-constexpr std::size_t kCount = static_cast<std::size_t>(Setting::count_);
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -48,7 +47,7 @@ bool has_control(std::string_view text) noexcept {
 }
 
 Error refused(const SettingSpec& spec, std::string_view value, std::string_view why) {
-  const std::string shown = spec.type == SettingType::secret ? "a value that is not shown" : quoted(value);
+  const std::string shown = spec.type == SettingType::secret ? "a value that is not shown" : in_quotes(value);
   return Error{ErrorCode::malformed, fmt::format("{} is {}: {}", spec.name, shown, why),
                fmt::format("Allowed: {}", spec.range)};
 }
@@ -68,7 +67,7 @@ struct SettingsReader {
   }
 
   static const Settings::Value& value_of(const Settings& settings, Setting id) noexcept {
-    WEFT_CHECK(settings.values_.size() == kCount, "Settings come from from() or from_environment()");
+    WEFT_CHECK(settings.values_.size() == kSettings, "Settings come from from() or from_environment()");
     return settings.values_[static_cast<std::size_t>(spec_of(id).id)];
   }
 
@@ -79,7 +78,7 @@ struct SettingsReader {
 
   static Settings with_room() {
     Settings settings;
-    settings.values_.resize(kCount);
+    settings.values_.resize(kSettings);
     return settings;
   }
 
@@ -148,7 +147,7 @@ Result<Settings> Settings::from(const Lookup& lookup) {
 }
 
 Result<Settings> Settings::with(Setting id, std::string_view value, std::string_view origin) const {
-  WEFT_CHECK(values_.size() == kCount, "Settings come from from() or from_environment()");
+  WEFT_CHECK(values_.size() == kSettings, "Settings come from from() or from_environment()");
   Settings changed = *this;
   Status stored = SettingsReader::store(changed, id, value, origin);
   if (!stored) return stored.error().within(origin);
@@ -189,7 +188,7 @@ std::vector<std::string> Settings::unknown_variables(std::span<const std::string
         nearest = spec.name;
       }
     }
-    const std::string quotation = quoted(name);
+    const std::string quotation = in_quotes(name);
     const std::string shown = quotation == "\"" + name + "\"" ? name : quotation;
     unknown.push_back(nearest.empty() ? shown : fmt::format("{}, did you mean {}?", shown, nearest));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,8 +41,8 @@ enum class Setting : std::uint8_t {
   algorithm,          ///< WEFT_ALGORITHM: "auto", a name, or "collective=name,..."
   shm_copy,           ///< WEFT_SHM_COPY: auto, staging, readv — how plain buffers cross between processes
   trace_file,         ///< WEFT_TRACE_FILE: writes a Chrome/Perfetto trace there, %r is the rank
-  count_,             ///< The number of settings.
 };
+inline constexpr std::size_t kSettings = static_cast<std::size_t>(Setting::trace_file) + 1;
 
 enum class SettingType : std::uint8_t { text, choice, integer, bytes, duration, secret };
 

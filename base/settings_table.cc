@@ -8,7 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kCount = static_cast<std::size_t>(Setting::count_);
 constexpr std::uint64_t kMilli = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kHour = 3600 * kSecond;
@@ -23,7 +22,7 @@ struct Row {
 };
 
 // Limits of numbers are far beyond what a job uses; they are there so that a slip of the finger is found at the start.
-constexpr std::array<Row, kCount> kRows{{
+constexpr std::array<Row, kSettings> kRows{{
     {{Setting::log_level, "WEFT_LOG_LEVEL", choice, "warning", "debug|info|warning|error|off",
       "Messages below this level are not written to standard error."},
      {}},
@@ -94,29 +93,29 @@ constexpr std::array<Row, kCount> kRows{{
 }};
 
 constexpr bool is_in_order() {
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < kSettings; ++i) {
     if (static_cast<std::size_t>(kRows[i].spec.id) != i) return false;
   }
   return true;
 }
 static_assert(is_in_order(), "row i of the table is setting i");
 
-constexpr std::array<SettingSpec, kCount> specs_of_rows() {
-  std::array<SettingSpec, kCount> specs{};
-  for (std::size_t i = 0; i < kCount; ++i) specs[i] = kRows[i].spec;
+constexpr std::array<SettingSpec, kSettings> specs_of_rows() {
+  std::array<SettingSpec, kSettings> specs{};
+  for (std::size_t i = 0; i < kSettings; ++i) specs[i] = kRows[i].spec;
   return specs;
 }
 
 std::size_t index_of(Setting id) noexcept {
   const auto index = static_cast<std::size_t>(id);
-  WEFT_CHECK(index < kCount, "a Setting is one of its enumerators");
+  WEFT_CHECK(index < kSettings, "a Setting is one of its enumerators");
   return index;
 }
 
 }  // namespace
 
 std::span<const SettingSpec> setting_specs() noexcept {
-  static constexpr std::array<SettingSpec, kCount> kSpecs = specs_of_rows();
+  static constexpr std::array<SettingSpec, kSettings> kSpecs = specs_of_rows();
   return kSpecs;
 }
 const SettingSpec& spec_of(Setting id) noexcept { return kRows[index_of(id)].spec; }

@@ -42,7 +42,7 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-std::string quoted(std::string_view text, std::size_t max_chars) {
+std::string in_quotes(std::string_view text, std::size_t max_chars) {
   std::string_view rest = text;
   std::string shown = "\"";
   std::size_t taken = 0;

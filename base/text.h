@@ -12,7 +12,7 @@ std::string_view trimmed(std::string_view text) noexcept;
 
 /// `text` in quotation marks, fit for one line of a message whatever it holds: control characters and bytes that are
 /// not UTF-8 are escaped, and what exceeds `max_chars` bytes is cut, with a note of the full length. Thread: any.
-std::string quoted(std::string_view text, std::size_t max_chars = 64);
+std::string in_quotes(std::string_view text, std::size_t max_chars = 64);
 
 /// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates). Thread: any.
 bool is_utf8(std::string_view text) noexcept;

@@ -122,7 +122,7 @@ Result<Trace> Trace::create(const Options& options) {
   std::string path = unused_path(path_of_rank(options));
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) {
-    return Error::from_errno(ErrorCode::system, fmt::format("create the trace file {}", quoted(path, 256)), errno,
+    return Error::from_errno(ErrorCode::system, fmt::format("create the trace file {}", in_quotes(path, 256)), errno,
                              "Check WEFT_TRACE_FILE");
   }
   Trace trace;
@@ -181,7 +181,7 @@ Status Trace::close() {
   // A full disk of a network file system is reported by close().
   if (::close(recorder->file_descriptor) != 0 && failed == 0) failed = errno;
   if (failed == 0) return {};
-  return Error::from_errno(ErrorCode::system, fmt::format("write the trace file {}", quoted(recorder->path, 256)),
+  return Error::from_errno(ErrorCode::system, fmt::format("write the trace file {}", in_quotes(recorder->path, 256)),
                            failed);
 }
 

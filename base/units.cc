@@ -41,12 +41,12 @@ Whole take_digits(std::string_view& text, std::uint64_t& value) noexcept {
 }
 
 Error not_bytes(std::string_view text) {
-  return Error{ErrorCode::malformed, fmt::format("{} is not a size", quoted(text)),
+  return Error{ErrorCode::malformed, fmt::format("{} is not a size", in_quotes(text)),
                "Write a number with K, M, G or T (powers of 1024), as in 64K"};
 }
 
 Error not_duration(std::string_view text) {
-  return Error{ErrorCode::malformed, fmt::format("{} is not a duration", quoted(text)),
+  return Error{ErrorCode::malformed, fmt::format("{} is not a duration", in_quotes(text)),
                "Write a number with ns, us, ms, s, m or h, as in 1.5s, or inf"};
 }
 
@@ -69,7 +69,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   std::uint64_t number = 0;
   const Whole whole = take_digits(rest, number);
   if (whole == Whole::none) return not_bytes(text);
-  const Error too_large{ErrorCode::out_of_range, fmt::format("the size {} is over 2^63 - 1 bytes", quoted(text))};
+  const Error too_large{ErrorCode::out_of_range, fmt::format("the size {} is over 2^63 - 1 bytes", in_quotes(text))};
   if (whole == Whole::too_large) return too_large;
 
   unsigned shift = 0;
@@ -99,7 +99,7 @@ std::string format_bytes(std::uint64_t size_bytes) {
 Result<Nanos> parse_duration(std::string_view text) {
   std::string_view rest = trimmed(text);
   if (rest == "inf") return Nanos::max();
-  Error too_large{ErrorCode::out_of_range, fmt::format("the duration {} is over 292 years", quoted(text)),
+  Error too_large{ErrorCode::out_of_range, fmt::format("the duration {} is over 292 years", in_quotes(text)),
                   "Write inf for no limit"};
 
   Decimal number;

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -12,6 +13,9 @@
 #include "base/settings.h"
 
 namespace weft::bootstrap {
+
+/// Identity::source of a rank that was given a unique id: whoever made the id serves the job.
+constexpr std::string_view kUniqueIdSource = "unique id";
 
 /// Who this process is in its job and where the job meets.
 struct Identity {
@@ -21,7 +25,8 @@ struct Identity {
   std::uint32_t local_size = 1;
   std::string address;  ///< "host:port" of the service; empty for a job of one rank.
   Secret secret;
-  std::string source;   ///< Which variables it came from: "WEFT_*", "torchrun", "Open MPI", "PMI (MPICH)", "Slurm", "unique id".
+  std::string
+      source;  ///< Which variables it came from: "WEFT_*", "torchrun", "Open MPI", "PMI (MPICH)", "Slurm", "unique id".
 };
 
 /// Finds rank, size, address and secret in the environment. Order: WEFT_RANK/WEFT_SIZE; torchrun (RANK, WORLD_SIZE,

@@ -17,18 +17,18 @@ namespace weft::bootstrap {
 
 /// An ordered set of the job's ranks that exchange with each other. All members hold equal values.
 struct Group {
-  std::uint64_t id = 0;            ///< Unique in the job; 0 is the world.
-  std::vector<Rank> members;       ///< Job ranks in group order.
-  std::uint32_t own_index = 0;     ///< Where this process is in `members`.
+  std::uint64_t id = 0;         ///< Unique in the job; 0 is the world.
+  std::vector<Rank> members;    ///< Job ranks in group order.
+  std::uint32_t own_index = 0;  ///< Where this process is in `members`.
 };
 
 /// This rank's connection to the service where the job's ranks meet.
 ///
 /// Every call is collective over the group: all members call the same operation in the same order, with the same `what`
 /// (a phase's name for messages; at most 64 characters). A call returns when every member has contributed.
-/// Errors of every call: timeout — naming the members (rank, and host and pid where known) that did not come; peer_failed
-/// — a member's process left the job meanwhile, named; mismatch — members called different things (both named);
-/// closed. Thread: blocking, one thread at a time.
+/// Errors of every call: timeout — naming the members (rank, and host and pid where known) that did not come;
+/// peer_failed — a member's process left the job meanwhile, named; mismatch — members called different things (both
+/// named); closed. Thread: blocking, one thread at a time.
 class Session {
  public:
   virtual ~Session() = default;
@@ -43,7 +43,8 @@ class Session {
   [[nodiscard]] virtual std::string local_address() const = 0;
 
   /// Every member's bytes (at most 1 MiB each), in group order.
-  [[nodiscard]] virtual Result<std::vector<std::vector<std::byte>>> all_gather(const Group& group, std::string_view what,
+  [[nodiscard]] virtual Result<std::vector<std::vector<std::byte>>> all_gather(const Group& group,
+                                                                               std::string_view what,
                                                                                std::span<const std::byte> own,
                                                                                Deadline deadline) = 0;
   [[nodiscard]] virtual Status barrier(const Group& group, std::string_view what, Deadline deadline) = 0;
@@ -61,7 +62,8 @@ class Service {
     Secret secret;
     Nanos join_timeout = std::chrono::minutes(2);
   };
-  /// Errors: address_in_use — naming port and, where visible, its owner; not_found — the address is not on this machine.
+  /// Errors: address_in_use — naming port and, where visible, its owner; not_found — the address is not on this
+  /// machine.
   static Result<std::unique_ptr<Service>> start(Options options);
   virtual ~Service() = default;  ///< Stops the thread; members still connected see `closed`.
   /// "host:port" with the real port.
@@ -71,12 +73,12 @@ class Service {
 };
 
 /// Joins the job; rank 0 runs the service inside its process unless something answers at the address already.
-/// Errors: timeout — the message lists which ranks had joined and which are missing; unauthenticated; mismatch — another
-/// size, or the rank is taken (both holders named).
+/// Errors: timeout — the message lists which ranks had joined and which are missing; unauthenticated; mismatch —
+/// another size, or the rank is taken (both holders named).
 Result<std::unique_ptr<Session>> join(const Identity& identity, const Settings& settings);
 
-/// A job that meets at `service_host` (an interface's address, chosen by WEFT_INTERFACE), and its service running in this
-/// process. The other ranks join with join(identity_of(id, rank, size)).
+/// A job that meets at `service_host` (an interface's address, chosen by WEFT_INTERFACE), and its service running in
+/// this process. The other ranks join with join(identity_of(id, rank, size)).
 struct Founded {
   UniqueId id;
   std::unique_ptr<Service> service;

@@ -70,6 +70,7 @@ Operation* Engine::acquire_operation(const Program& program, Channel channel, co
   operation->slices_left = program.slicing.num_slices;
   operation->slots.assign(program.slicing.in_flight, SliceSlot{});
   operation->states.resize(program.slicing.in_flight * program.steps.size());
+  if (options_.trace != nullptr) operation->started = options_.trace->now();
   ++num_in_flight_;
   return operation;
 }
@@ -107,7 +108,7 @@ Status Engine::begin(Operation& operation) {
     if (!scratch) {
       // The operation counts in the order of calls, so the communicator cannot go on without it.
       fail(scratch.error());
-      collect(RequestId{operation.index, operation.generation});
+      (void)collect(RequestId{operation.index, operation.generation});
       return *failure_;
     }
     operation.scratch = *scratch;
@@ -191,7 +192,23 @@ void Engine::finish_slice(Operation& operation, std::uint32_t slot) {
   if (operation.next_slice < program.slicing.num_slices) activate_slice(operation, slot);
 }
 
+void Engine::record(const Operation& operation) {
+  const Program& program = *operation.program;
+  const bool is_collective = operation.channel == Channel::collective;
+  TraceEvent event;
+  event.name = is_collective ? name_of(program.call.contract.collective) : std::string_view{"point to point"};
+  event.lane = is_collective ? 0 : 1;
+  event.begin = operation.started;
+  event.end = options_.trace->now();
+  event.arguments = {TraceArgument{"sequence", operation.sequence},
+                     TraceArgument{"bytes", program.call.count * program.element_size},
+                     TraceArgument{"slices", program.slicing.num_slices}};
+  event.num_arguments = 3;
+  options_.trace->record(event);
+}
+
 void Engine::finish(Operation& operation) {
+  if (options_.trace != nullptr && options_.trace->is_enabled()) record(operation);
   operation.in_flight = false;
   operation.is_finished = true;
   --num_in_flight_;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/trace.h"
 #include "collectives/engine/arena.h"
 #include "collectives/engine/message.h"
 #include "collectives/engine/operation.h"
@@ -60,6 +61,7 @@ class Engine {
     std::uint64_t eager_limit = 0;                   ///< 0: each link's advice. Equal on all ranks.
     SlicingLimits slicing;                           ///< Equal on all ranks.
     const Clock* clock = nullptr;
+    Trace* trace = nullptr;                          ///< Null, or where finished operations are recorded; outlives the engine.
   };
   explicit Engine(Options options);
   ~Engine();
@@ -87,6 +89,10 @@ class Engine {
   [[nodiscard]] bool has_room() const noexcept { return collectives_[next_sequence_ % kInFlightMax] == nullptr; }
   /// Operations that are not finished.
   [[nodiscard]] std::uint32_t num_in_flight() const noexcept { return num_in_flight_; }
+  /// True while something waits for room or for a device: nothing will wake a sleeper when it comes.
+  [[nodiscard]] bool must_poll() const noexcept {
+    return !retries_.empty() || !computing_.empty() || report_is_due_ || num_puts_ > 0 || mismatch_.has_value();
+  }
   /// For people: what the operation is and which peers it waits for.
   [[nodiscard]] std::string explain(RequestId request) const;
 
@@ -197,6 +203,7 @@ class Engine {
   void run(const Task& task);
   void run_tasks();
   void retry_later(const Task& task) { retries_.push_back(task); }
+  void record(const Operation& operation);
   [[nodiscard]] UserBuffer user_buffer(const void* base, std::uint64_t size_bytes) const;
 
   // engine_local.cc: bytes.

@@ -80,7 +80,7 @@ struct Operation {
   std::vector<StepState> states;  ///< slot * steps + step.
   /// Registrations of input and output with each transport, made on first use and released at the end.
   std::array<std::array<std::optional<transport::Registration>, kTransportsMax>, 2> registrations;
-  Nanos started{};                ///< Only if tracing or a deadline asks.
+  Nanos started{};                ///< Only if traced.
 
   [[nodiscard]] StepState& state(std::uint32_t slot, std::uint32_t step) noexcept {
     return states[slot * program->steps.size() + step];

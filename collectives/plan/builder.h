@@ -20,12 +20,12 @@ enum class Combine : std::uint8_t { overwrite, reduce };
 class PlanBuilder {
  public:
   struct Options {
-    std::string name;
+    std::string name = {};
     std::uint32_t parts_per_block = 1;
     std::uint32_t lanes = 1;
     /// With a focus, steps of other ranks are counted (transfer numbers stay the same) but not kept: O(own steps)
     /// memory.
-    std::optional<Rank> focus;
+    std::optional<Rank> focus = std::nullopt;
   };
   PlanBuilder(Contract contract, Options options);
 

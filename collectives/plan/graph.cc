@@ -13,6 +13,8 @@ namespace {
 /// Nodes, locations and expressions are numbered in 32 bits: half for chunks and half for steps, so that sums fit.
 constexpr std::uint64_t kMaxNumber = (std::uint64_t{1} << 31) - 1;
 
+constexpr const char* kCompleteOnly = "A focused plan holds the steps of one rank only; verify the complete one";
+
 Status check_frame(const Plan& plan) {
   const auto wrong = [&](const std::string& what) {
     return Error{ErrorCode::invalid_argument, fmt::format("plan {}: {}", plan.name, what)};
@@ -48,7 +50,10 @@ Status check_frame(const Plan& plan) {
     if (chunks > kMaxNumber || steps > kMaxNumber) return wrong("it has 2^31 chunks or steps or more");
   }
   if (plan.num_transfers > steps / 2) {
-    return wrong(fmt::format("{} steps cannot be the ends of {} transfers", steps, plan.num_transfers));
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("plan {}: {} steps cannot be the ends of {} transfers", plan.name, steps, plan.num_transfers),
+        kCompleteOnly};
   }
   return {};
 }
@@ -144,7 +149,7 @@ Status Graph::match_transfers() {
       if (send != kNone) return wrong(send, "nobody receives it");
       if (receive != kNone) return wrong(receive, "nobody sends it");
       return Error{ErrorCode::invalid_argument, fmt::format("plan {}: transfer {} has no ends", plan_->name, transfer),
-                   "A focused plan holds the steps of one rank only; verify the complete one."};
+                   kCompleteOnly};
     }
     const Step& from = step(send);
     const Step& to = step(receive);

@@ -42,6 +42,7 @@ struct Step {
   Location second;             ///< Only reduce.
   Location destination;        ///< Unused by send.
   std::vector<std::uint32_t> after;  ///< Steps of the same rank (by position) that complete before this one starts.
+  friend bool operator==(const Step&, const Step&) = default;
 };
 
 /// A collective as a graph of steps for all ranks at once. Pure data: who made it does not matter, verify() decides.
@@ -57,6 +58,7 @@ struct Plan {
   std::uint32_t num_transfers = 0;
   std::vector<std::uint32_t> scratch_chunks;    ///< Per rank.
   std::vector<std::vector<Step>> steps;         ///< Per rank. In a focused plan (see PlanBuilder) only one rank's are there.
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 /// True if the step has a peer.

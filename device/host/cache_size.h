@@ -7,7 +7,6 @@ namespace weft::device::host {
 
 /// Data cache sizes in bytes; 0 is unknown.
 struct CacheSizes {
-  std::size_t second_level = 0;
   std::size_t last_level = 0;
 };
 

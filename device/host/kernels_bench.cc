@@ -46,6 +46,38 @@ void run_reduce(benchmark::State& state, DataType type, ReduceOp op, Stores stor
   state.SetLabel(kernel_target());
 }
 
+/// Reads all of it, as the next step of a collective or its caller does.
+std::uint64_t consume(const std::byte* data, std::size_t size_bytes) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < size_bytes; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, data + i, 8);
+    sum += word;
+  }
+  return sum;
+}
+
+/// What the streaming thresholds come from: stores that bypass the cache are paid by whoever reads the result next.
+void run_reduce_and_read(benchmark::State& state, Stores stores) {
+  const auto size_bytes = static_cast<std::size_t>(state.range(0));
+  const Buffer left(size_bytes), right(size_bytes), result(size_bytes);
+  for (auto _ : state) {
+    reduce_function(DataType::f32, ReduceOp::sum, stores)(result.data(), left.data(), right.data(), size_bytes / 4);
+    benchmark::DoNotOptimize(consume(result.data(), size_bytes));
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(4 * size_bytes) * state.iterations());
+}
+
+void run_copy_and_read(benchmark::State& state, Stores stores) {
+  const auto size_bytes = static_cast<std::size_t>(state.range(0));
+  const Buffer source(size_bytes), destination(size_bytes);
+  for (auto _ : state) {
+    copy_bytes(destination.data(), source.data(), size_bytes, stores);
+    benchmark::DoNotOptimize(consume(destination.data(), size_bytes));
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(3 * size_bytes) * state.iterations());
+}
+
 void run_copy(benchmark::State& state, Stores stores) {
   const auto size_bytes = static_cast<std::size_t>(state.range(0));
   const Buffer source(size_bytes), destination(size_bytes);
@@ -85,6 +117,15 @@ void register_all() {
         ->Arg(8)
         ->RangeMultiplier(2)
         ->Range(4 << 10, 64 << 20);
+  }
+  for (const Stores mode : {Stores::cached, Stores::streaming}) {
+    const std::string name(kStores[static_cast<std::size_t>(mode)]);
+    benchmark::RegisterBenchmark(("reduce_and_read/" + name).c_str(), run_reduce_and_read, mode)
+        ->RangeMultiplier(2)
+        ->Range(256 << 10, 64 << 20);
+    benchmark::RegisterBenchmark(("copy_and_read/" + name).c_str(), run_copy_and_read, mode)
+        ->RangeMultiplier(2)
+        ->Range(256 << 10, 64 << 20);
   }
   benchmark::RegisterBenchmark("in_place/float/sum", run_reduce, DataType::f32, ReduceOp::sum, Stores::cached,
                                Place::in_place)

@@ -14,33 +14,33 @@ TEST(Text, TrimsBlanksOnBothSidesOnly) {
 }
 
 TEST(Text, QuotesOrdinaryTextUnchanged) {
-  EXPECT_EQ(quoted("eth0"), "\"eth0\"");
-  EXPECT_EQ(quoted(""), "\"\"");
-  EXPECT_EQ(quoted("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
-  EXPECT_EQ(quoted("%n%s{}"), "\"%n%s{}\"");
+  EXPECT_EQ(in_quotes("eth0"), "\"eth0\"");
+  EXPECT_EQ(in_quotes(""), "\"\"");
+  EXPECT_EQ(in_quotes("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
+  EXPECT_EQ(in_quotes("%n%s{}"), "\"%n%s{}\"");
 }
 
 TEST(Text, QuotesHostileBytesOnOneLine) {
-  EXPECT_EQ(quoted("a\nb\x1b[0m\x7f"), "\"a\\x0ab\\x1b[0m\\x7f\"");
-  EXPECT_EQ(quoted("\xff\xc3"), "\"\\xff\\xc3\"");
+  EXPECT_EQ(in_quotes("a\nb\x1b[0m\x7f"), "\"a\\x0ab\\x1b[0m\\x7f\"");
+  EXPECT_EQ(in_quotes("\xff\xc3"), "\"\\xff\\xc3\"");
 }
 
 TEST(Text, CutsLongTextBetweenCharacters) {
-  EXPECT_EQ(quoted("abcdef", 6), "\"abcdef\"");
-  EXPECT_EQ(quoted("abcdefg", 6), "\"abcdef\"... (7 characters)");
-  EXPECT_EQ(quoted("abc\xc3\xbc", 4), "\"abc\"... (5 characters)");
-  EXPECT_LT(quoted(std::string(131000, '\n')).size(), 300U);
+  EXPECT_EQ(in_quotes("abcdef", 6), "\"abcdef\"");
+  EXPECT_EQ(in_quotes("abcdefg", 6), "\"abcdef\"... (7 characters)");
+  EXPECT_EQ(in_quotes("abc\xc3\xbc", 4), "\"abc\"... (5 characters)");
+  EXPECT_LT(in_quotes(std::string(131000, '\n')).size(), 300U);
 }
 
 TEST(Text, KnowsWellFormedUtf8) {
   for (const std::string good :
        {"", "a", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_TRUE(is_utf8(good)) << quoted(good);
+    EXPECT_TRUE(is_utf8(good)) << in_quotes(good);
   }
   // Overlong forms, surrogates, over U+10FFFF, cut short, lone continuation bytes.
   for (const std::string bad : {"\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
                                 "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\xc3", "a\xff"}) {
-    EXPECT_FALSE(is_utf8(bad)) << quoted(bad);
+    EXPECT_FALSE(is_utf8(bad)) << in_quotes(bad);
   }
 }
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "collectives/communicator.h"
+#include "collectives/plan/plan.h"
+#include "weft/weft.h"
+
+/// The opaque handles of weft.h.
+struct weft_communicator {
+  std::unique_ptr<weft::collectives::Communicator> communicator;
+};
+struct weft_window {
+  weft_communicator* owner = nullptr;
+  std::uint32_t window = 0;
+};
+struct weft_plan {
+  weft::collectives::plan::Plan plan;
+};
+
+namespace weft::c_abi {
+
+/// Keeps the error's text for weft_last_error() and gives its status.
+weft_status_t report(const Error& error) noexcept;
+/// The status of a Status, reported if it is an error.
+weft_status_t status_of(const Status& status) noexcept;
+
+/// Runs `body`, which returns weft_status_t, so that nothing is thrown out of the C interface.
+template <class Body>
+weft_status_t guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return report(Error{ErrorCode::limit_exceeded, "out of memory"});
+  } catch (const std::exception& exception) {
+    return report(Error{ErrorCode::system, std::string("unexpected: ") + exception.what()});
+  }
+}
+
+/// A started operation as its caller holds it.
+weft_request_t to_request(weft_communicator* communicator, collectives::engine::RequestId id) noexcept;
+
+/// What a blocking call does after its start: waits, or leaves it to the group that the thread is in.
+weft_status_t finish_blocking(weft_communicator* communicator, const Result<collectives::engine::RequestId>& started);
+/// What a start call does: hands the request out.
+weft_status_t hand_out(weft_communicator* communicator, const Result<collectives::engine::RequestId>& started,
+                       weft_request_t* request);
+
+}  // namespace weft::c_abi

@@ -1,0 +1,161 @@
+// Jobs, communicators, memory, windows.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/c_abi/c_abi.h"
+#include "collectives/shared_source.h"
+
+namespace weft::c_abi {
+namespace {
+
+using collectives::Communicator;
+using collectives::Job;
+
+Error null_argument(const char* name) {
+  return Error{ErrorCode::invalid_argument, std::string(name) + " is null"};
+}
+
+weft_status_t give(Result<std::unique_ptr<Communicator>> made, weft_communicator_t** communicator) {
+  if (!made) return report(made.error());
+  *communicator = *made ? new weft_communicator{std::move(*made)} : nullptr;
+  return WEFT_SUCCESS;
+}
+
+weft_status_t create_in(Result<std::shared_ptr<Job>> job, weft_communicator_t** communicator) {
+  if (!job) return report(job.error());
+  return give(Communicator::create(std::move(*job)), communicator);
+}
+
+}  // namespace
+}  // namespace weft::c_abi
+
+using namespace weft::c_abi;  // NOLINT(google-build-using-namespace): the C functions below are this namespace's face.
+
+extern "C" {
+
+weft_status_t weft_unique_id_create(uint32_t size, weft_unique_id_t* id) {
+  return guarded([&] {
+    if (id == nullptr) return report(null_argument("id"));
+    if (size == 0) return report(weft::Error{weft::ErrorCode::invalid_argument, "a job of 0 ranks"});
+    const auto founded = weft::collectives::found_job_here(size);
+    if (!founded) return report(founded.error());
+    static_assert(sizeof(id->bytes) == weft::bootstrap::UniqueId::kSize);
+    std::memcpy(id->bytes, founded->bytes.data(), sizeof id->bytes);
+    return WEFT_SUCCESS;
+  });
+}
+
+weft_status_t weft_create(weft_communicator_t** communicator) {
+  return guarded([&] {
+    if (communicator == nullptr) return report(null_argument("communicator"));
+    return create_in(Job::from_environment(), communicator);
+  });
+}
+
+weft_status_t weft_create_with_id(const weft_unique_id_t* id, uint32_t rank, uint32_t size,
+                                  weft_communicator_t** communicator) {
+  return guarded([&] {
+    if (communicator == nullptr || id == nullptr) return report(null_argument(id == nullptr ? "id" : "communicator"));
+    weft::bootstrap::UniqueId unique;
+    std::memcpy(unique.bytes.data(), id->bytes, sizeof id->bytes);
+    return create_in(Job::from_unique_id(unique, weft::Rank{rank}, size), communicator);
+  });
+}
+
+weft_status_t weft_split(weft_communicator_t* parent, int32_t color, int32_t key, weft_communicator_t** communicator) {
+  return guarded([&] {
+    if (communicator == nullptr || parent == nullptr) return report(null_argument("communicator"));
+    return give(parent->communicator->split(color, key), communicator);
+  });
+}
+
+weft_status_t weft_duplicate(weft_communicator_t* parent, weft_communicator_t** communicator) {
+  return guarded([&] {
+    if (communicator == nullptr || parent == nullptr) return report(null_argument("communicator"));
+    return give(parent->communicator->duplicate(), communicator);
+  });
+}
+
+weft_status_t weft_destroy(weft_communicator_t* communicator) {
+  return guarded([&] {
+    if (communicator == nullptr) return WEFT_SUCCESS;
+    const weft_status_t status = status_of(communicator->communicator->finalize());
+    delete communicator;
+    return status;
+  });
+}
+
+weft_status_t weft_abort(weft_communicator_t* communicator, const char* reason) {
+  return guarded([&] {
+    if (communicator == nullptr) return report(null_argument("communicator"));
+    communicator->communicator->abort(reason == nullptr ? "" : reason);
+    return WEFT_SUCCESS;
+  });
+}
+
+uint32_t weft_rank(const weft_communicator_t* communicator) { return communicator->communicator->rank().value(); }
+uint32_t weft_size(const weft_communicator_t* communicator) { return communicator->communicator->ranks().value(); }
+
+weft_status_t weft_describe(weft_communicator_t* communicator, char* buffer, size_t capacity, size_t* length) {
+  return guarded([&] {
+    if (communicator == nullptr) return report(null_argument("communicator"));
+    if (buffer == nullptr && capacity > 0) return report(null_argument("buffer"));
+    const std::string text = communicator->communicator->describe();
+    if (length != nullptr) *length = text.size();
+    if (capacity > 0) {
+      const std::size_t copied = std::min(text.size(), capacity - 1);
+      std::memcpy(buffer, text.data(), copied);
+      buffer[copied] = '\0';
+    }
+    return WEFT_SUCCESS;
+  });
+}
+
+weft_status_t weft_memory_allocate(size_t size_bytes, void** memory) {
+  return guarded([&] {
+    if (memory == nullptr) return report(null_argument("memory"));
+    const auto allocated = weft::collectives::shared_source().allocate(size_bytes);
+    if (!allocated) return report(allocated.error());
+    *memory = *allocated;
+    return WEFT_SUCCESS;
+  });
+}
+
+weft_status_t weft_memory_free(void* memory) {
+  return guarded([&] {
+    if (memory != nullptr) weft::collectives::shared_source().release(static_cast<std::byte*>(memory));
+    return WEFT_SUCCESS;
+  });
+}
+
+weft_status_t weft_window_create(weft_communicator_t* communicator, void* base, size_t size_bytes,
+                                 weft_window_t** window) {
+  return guarded([&] {
+    if (communicator == nullptr || window == nullptr) return report(null_argument("communicator or window"));
+    const auto created = communicator->communicator->create_window(static_cast<std::byte*>(base), size_bytes);
+    if (!created) return report(created.error());
+    *window = new weft_window{communicator, *created};
+    return WEFT_SUCCESS;
+  });
+}
+
+weft_status_t weft_window_destroy(weft_window_t* window) {
+  return guarded([&] {
+    if (window == nullptr) return WEFT_SUCCESS;
+    const weft_status_t status = status_of(window->owner->communicator->destroy_window(window->window));
+    delete window;
+    return status;
+  });
+}
+
+weft_status_t weft_put(weft_window_t* window, const void* source, size_t size_bytes, uint32_t peer, uint64_t offset,
+                       int signal, weft_request_t* request) {
+  return guarded([&] {
+    if (window == nullptr) return report(null_argument("window"));
+    return hand_out(window->owner,
+                    window->owner->communicator->put(window->window, source, size_bytes, weft::Rank{peer}, offset,
+                                                     signal != 0),
+                    request);
+  });
+}
+}

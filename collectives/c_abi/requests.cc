@@ -1,0 +1,129 @@
+// Requests and groups.
+#include <vector>
+
+#include "collectives/c_abi/c_abi.h"
+
+namespace weft::c_abi {
+namespace {
+
+using collectives::engine::RequestId;
+
+struct Pending {
+  weft_communicator* communicator;
+  RequestId id;
+};
+/// The group that this thread is in.
+struct OpenGroup {
+  std::uint32_t depth = 0;
+  std::vector<Pending> pending;
+  weft_status_t first_failure = WEFT_SUCCESS;
+  std::string first_text;
+};
+thread_local OpenGroup open_group;
+
+RequestId id_of(const weft_request_t& request) noexcept {
+  return {static_cast<std::uint32_t>(request.opaque[1]), static_cast<std::uint32_t>(request.opaque[1] >> 32)};
+}
+
+weft_communicator* communicator_of(const weft_request_t& request) noexcept {
+  return reinterpret_cast<weft_communicator*>(request.opaque[0]);  // NOLINT(performance-no-int-to-ptr)
+}
+
+Error not_a_request() {
+  return Error{ErrorCode::invalid_argument, "not a request in flight", "Each request is completed once."};
+}
+
+Deadline deadline_of(const weft_communicator& communicator, std::uint64_t timeout_ns) {
+  if (timeout_ns == 0) return communicator.communicator->operation_deadline();
+  constexpr auto kMax = static_cast<std::uint64_t>(Nanos::max().count());
+  return timeout_ns >= kMax ? Deadline::never() : Deadline::after(Nanos{static_cast<std::int64_t>(timeout_ns)});
+}
+
+}  // namespace
+
+weft_request_t to_request(weft_communicator* communicator, RequestId id) noexcept {
+  weft_request_t request{};
+  request.opaque[0] = reinterpret_cast<std::uintptr_t>(communicator);
+  request.opaque[1] = id.index | std::uint64_t{id.generation} << 32;
+  return request;
+}
+
+weft_status_t finish_blocking(weft_communicator* communicator, const Result<RequestId>& started) {
+  if (!started) return report(started.error());
+  if (open_group.depth > 0) {
+    open_group.pending.push_back({communicator, *started});
+    return WEFT_SUCCESS;
+  }
+  return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_deadline()));
+}
+
+weft_status_t hand_out(weft_communicator* communicator, const Result<RequestId>& started, weft_request_t* request) {
+  if (request == nullptr) return report(Error{ErrorCode::invalid_argument, "request is null"});
+  if (!started) return report(started.error());
+  *request = to_request(communicator, *started);
+  return WEFT_SUCCESS;
+}
+
+}  // namespace weft::c_abi
+
+using namespace weft::c_abi;  // NOLINT(google-build-using-namespace): the C functions below are this namespace's face.
+
+extern "C" {
+
+weft_status_t weft_test(weft_request_t* request, int* done) {
+  return guarded([&] {
+    if (request == nullptr || done == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
+    const auto status = communicator_of(*request)->communicator->test(id_of(*request));
+    *done = status.has_value() ? 1 : 0;
+    if (!status) return WEFT_SUCCESS;
+    *request = weft_request_t{};
+    return status_of(*status);
+  });
+}
+
+weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
+  return guarded([&] {
+    if (request == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
+    weft_communicator& communicator = *communicator_of(*request);
+    const weft::Status status =
+        communicator.communicator->wait(id_of(*request), deadline_of(communicator, timeout_ns));
+    if (status || status.error().code() != weft::ErrorCode::timeout) *request = weft_request_t{};
+    return status_of(status);
+  });
+}
+
+weft_status_t weft_group_begin(void) {
+  ++open_group.depth;
+  return WEFT_SUCCESS;
+}
+
+weft_status_t weft_group_end(void) {
+  return guarded([] {
+    if (open_group.depth == 0) {
+      return report(weft::Error{weft::ErrorCode::invalid_argument, "weft_group_end without weft_group_begin"});
+    }
+    if (--open_group.depth > 0) return WEFT_SUCCESS;
+    // Waiting on one communicator makes progress on the thread's others too, so the order does not matter.
+    const std::vector<Pending> pending = std::move(open_group.pending);
+    open_group.pending.clear();
+    weft_status_t first = WEFT_SUCCESS;
+    std::string text;
+    for (const Pending& entry : pending) {
+      const auto& communicator = entry.communicator->communicator;
+      const weft::Status status = communicator->wait(entry.id, communicator->operation_deadline());
+      if (status || first != WEFT_SUCCESS) continue;
+      first = report(status.error());
+      text = status.error().message();
+    }
+    return first;
+  });
+}
+
+weft_status_t weft_wait_signal(weft_window_t* window, uint32_t peer, uint64_t count, uint64_t timeout_ns) {
+  return guarded([&] {
+    if (window == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "window is null"});
+    return status_of(window->owner->communicator->wait_signal(window->window, weft::Rank{peer}, count,
+                                                              deadline_of(*window->owner, timeout_ns)));
+  });
+}
+}

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/trace.h"
+#include "bootstrap/session.h"
+#include "collectives/arguments.h"
+#include "collectives/engine/engine.h"
+#include "collectives/job.h"
+#include "collectives/program_cache.h"
+#include "collectives/waiter.h"
+#include "collectives/wiring.h"
+
+namespace weft::collectives {
+
+/// A group of ranks that call collectives together: what weft_communicator_t is.
+/// Thread: loop for every call (one thread at a time), except abort (any).
+class Communicator {
+ public:
+  /// All ranks of the job. Collective; Thread: blocking.
+  static Result<std::unique_ptr<Communicator>> create(std::shared_ptr<Job> job);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  [[nodiscard]] Rank rank() const noexcept { return Rank{group_.own_index}; }
+  [[nodiscard]] RankCount ranks() const noexcept { return RankCount{static_cast<std::uint32_t>(group_.members.size())}; }
+  [[nodiscard]] const Settings& settings() const noexcept { return job_->settings; }
+  [[nodiscard]] const Wiring& wiring() const noexcept { return wiring_; }
+  [[nodiscard]] ProgramCache& programs() noexcept { return programs_; }
+  [[nodiscard]] engine::Engine& engine() noexcept { return *engine_; }
+
+  /// Starts operations; see weft.h for shapes and errors.
+  Result<engine::RequestId> start(const UserCall& call);
+  Result<engine::RequestId> start_send(const void* send, std::uint64_t count, device::DataType type, Rank peer);
+  Result<engine::RequestId> start_receive(void* receive, std::uint64_t count, device::DataType type, Rank peer);
+  Result<engine::RequestId> start_plan(const plan::Plan& plan, const UserCall& call);
+
+  /// Waits for the request and collects it. Errors: the operation's; timeout — it is still in flight.
+  Status wait(engine::RequestId request, Deadline deadline);
+  /// The operation's status once it is complete; nullopt while it is in flight.
+  std::optional<Status> test(engine::RequestId request);
+  /// The deadline of an operation that starts now (WEFT_TIMEOUT).
+  [[nodiscard]] Deadline operation_deadline() const;
+
+  /// A communicator of the ranks that give the same color; null for a negative color.
+  Result<std::unique_ptr<Communicator>> split(std::int32_t color, std::int32_t key);
+  Result<std::unique_ptr<Communicator>> duplicate();
+
+  /// See weft_window_create and its like.
+  Result<std::uint32_t> create_window(std::byte* base, std::uint64_t size_bytes);
+  Status destroy_window(std::uint32_t window);
+  Result<engine::RequestId> put(std::uint32_t window, const void* source, std::uint64_t size_bytes, Rank peer,
+                                std::uint64_t offset, bool with_signal);
+  Status wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Deadline deadline);
+
+  /// Ends every operation here and at the peers. Thread: any.
+  void abort(const std::string& reason);
+  /// Finishes what is in flight (at most WEFT_TIMEOUT). Called once, before the destructor.
+  Status finalize();
+  /// Who, where, how: JSON.
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wiring wiring, select::AlgorithmSetting setting);
+  static Result<std::unique_ptr<Communicator>> create_in(std::shared_ptr<Job> job, bootstrap::Group group);
+
+  /// Held by every call, so that an abort by another thread acts at once between calls and is left to the call otherwise.
+  class Occupied;
+  [[nodiscard]] Status check_usable();
+  Status make_room();
+  void act_on_abort();
+  void trace_started(engine::RequestId request);
+  void trace_finished(engine::RequestId request);
+  [[nodiscard]] Rank checked(Rank peer) const;
+
+  std::shared_ptr<Job> job_;
+  bootstrap::Group group_;
+  Wiring wiring_;
+  ProgramCache programs_;
+  std::unique_ptr<engine::Engine> engine_;
+  Waitable waitable_;
+  Trace trace_;
+  std::uint64_t num_splits_ = 0;
+  std::uint32_t num_windows_ = 0;
+  std::uint32_t fork_generation_ = 0;
+  bool is_finalized_ = false;
+  std::atomic<bool> is_occupied_{false};
+  std::atomic<bool> is_abort_wanted_{false};
+  std::mutex abort_mutex_;     ///< Only around abort_reason_.
+  std::string abort_reason_;
+};
+
+}  // namespace weft::collectives

@@ -1,0 +1,113 @@
+#include "collectives/waiter.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace weft::collectives {
+namespace {
+
+/// The longest sleep: an abort by another thread is noticed within it.
+constexpr Nanos kSleepMax = std::chrono::milliseconds(50);
+/// The same while something is to be posted again or a device works: nobody wakes us when there is room.
+constexpr Nanos kSleepToPostAgain = std::chrono::microseconds(200);
+/// How many empty polls of a communicator go by between looks at the others and at the clock.
+constexpr std::uint32_t kOthersEvery = 8;
+
+std::vector<Waitable*>& enlisted() {
+  static thread_local std::vector<Waitable*> list;
+  return list;
+}
+
+bool progress_others(const Waitable& own) {
+  bool worked = false;
+  for (Waitable* other : enlisted()) {
+    if (other != &own && other->engine->num_in_flight() > 0) worked = other->engine->progress() || worked;
+  }
+  return worked;
+}
+
+/// Every transport that must be able to wake this thread.
+std::vector<transport::Transport*> wakers(const Waitable& own) {
+  std::vector<transport::Transport*> all = own.transports;
+  for (const Waitable* other : enlisted()) {
+    if (other == &own || other->engine->num_in_flight() == 0) continue;
+    all.insert(all.end(), other->transports.begin(), other->transports.end());
+  }
+  return all;
+}
+
+void sleep_on(const Waitable& own, Nanos limit) {
+  const std::vector<transport::Transport*> all = wakers(own);
+  if (all.empty()) {
+    const timespec pause{0, std::min<long>(static_cast<long>(limit.count()), 1'000'000)};
+    (void)nanosleep(&pause, nullptr);
+    return;
+  }
+  const auto wake = all.size() == 1 ? transport::Wake::by_sleep : transport::Wake::by_event_fd;
+  bool is_armed = true;
+  std::size_t num_armed = 0;
+  for (; num_armed < all.size() && is_armed; ++num_armed) is_armed = all[num_armed]->arm(wake);
+  if (is_armed) {
+    if (wake == transport::Wake::by_sleep) {
+      all.front()->sleep(limit);
+    } else {
+      std::vector<pollfd> fds;
+      fds.reserve(all.size());
+      for (transport::Transport* transport : all) fds.push_back({transport->event_fd(), POLLIN, 0});
+      const timespec timeout{static_cast<time_t>(limit.count() / 1'000'000'000),
+                             static_cast<long>(limit.count() % 1'000'000'000)};
+      (void)ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    }
+  }
+  for (std::size_t i = 0; i < num_armed; ++i) all[i]->disarm();
+}
+
+}  // namespace
+
+void enlist(Waitable& waitable) {
+  auto& list = enlisted();
+  if (std::find(list.begin(), list.end(), &waitable) == list.end()) list.push_back(&waitable);
+}
+
+void delist(Waitable& waitable) { std::erase(enlisted(), &waitable); }
+
+template <class IsDone>
+static bool wait_loop(Waitable& own, Deadline deadline, const IsDone& is_done) {
+  own.spin.reset();
+  std::uint32_t polls = 0;
+  const bool has_others = enlisted().size() > 1;
+  while (!is_done()) {
+    bool worked = own.engine->progress();
+    if (has_others && ++polls % kOthersEvery == 0) worked = progress_others(own) || worked;
+    if (worked) {
+      own.spin.reset();
+      continue;
+    }
+    switch (own.spin.next()) {
+      case Spin::Step::poll: cpu_pause(); break;
+      case Spin::Step::yield: sched_yield(); break;
+      case Spin::Step::sleep: {
+        if (has_others && progress_others(own)) break;
+        const Nanos left = deadline.remaining();
+        if (left == Nanos::zero()) return is_done();
+        sleep_on(own, std::min(left, own.engine->must_poll() ? kSleepToPostAgain : kSleepMax));
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+bool wait_until(Waitable& own, Deadline deadline, const std::function<bool()>& is_done) {
+  return wait_loop(own, deadline, is_done);
+}
+
+bool wait_for(Waitable& own, engine::RequestId request, Deadline deadline, const std::function<bool()>& is_interrupted) {
+  return wait_loop(own, deadline,
+                   [&] { return own.engine->is_finished(request) || (is_interrupted && is_interrupted()); });
+}
+
+}  // namespace weft::collectives

@@ -1,0 +1,379 @@
+#include "collectives/wiring.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "base/cores.h"
+#include "base/log.h"
+#include "base/wire.h"
+#include "bootstrap/interfaces.h"
+#include "transport/shm/shm_transport.h"
+#include "transport/tcp/tcp.h"
+
+namespace weft::collectives {
+namespace {
+
+using Blobs = std::vector<std::vector<std::byte>>;
+
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+std::string own_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+/// Settings that all ranks of a group must share, as the text that is compared.
+std::string common_settings(const Settings& settings) {
+  std::string text;
+  for (const Setting id : {Setting::transports, Setting::eager_limit, Setting::slice_size, Setting::slices_in_flight,
+                           Setting::algorithm}) {
+    text += fmt::format("{}={} ", setting_specs()[static_cast<std::size_t>(id)].name, settings.text(id));
+  }
+  return text;
+}
+
+std::vector<std::byte> encode(const RankRecord& record, const std::string& common) {
+  ByteWriter writer;
+  writer.number(std::uint8_t{1}).text(record.host).number(record.pid).text(record.boot_id).text(record.host_id);
+  writer.text(common).number(static_cast<std::uint32_t>(record.cores.size()));
+  for (const std::uint64_t word : record.cores) writer.number(word);
+  return std::move(writer).take();
+}
+
+struct Introduced {
+  RankRecord record;
+  std::string common;
+};
+
+Result<Introduced> decode(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  Introduced result;
+  if (reader.number<std::uint8_t>() != 1) return Error{ErrorCode::unsupported, "a rank runs another version of Weft"};
+  result.record.host = reader.text();
+  result.record.pid = reader.number<std::uint32_t>();
+  result.record.boot_id = reader.text();
+  result.record.host_id = reader.text();
+  result.common = reader.text();
+  constexpr std::uint32_t kWordsMax = 1024;  // 65536 cores.
+  const auto words = reader.number<std::uint32_t>();
+  if (words > kWordsMax) return Error{ErrorCode::malformed, "a rank's introduction names too many cores"};
+  for (std::uint32_t i = 0; i < words; ++i) result.record.cores.push_back(reader.number<std::uint64_t>());
+  WEFT_TRY(reader.finish("a rank's introduction"));
+  return result;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string part = text.substr(begin, end - begin);
+    part.erase(0, part.find_first_not_of(' '));
+    part.erase(part.find_last_not_of(' ') + 1);
+    if (!part.empty()) parts.push_back(part);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// One group being connected: the steps share what they learnt.
+class Connector {
+ public:
+  Connector(bootstrap::Session& session, const bootstrap::Group& group, const Settings& settings)
+      : session_(session),
+        group_(group),
+        settings_(settings),
+        deadline_(Deadline::after(settings.duration(Setting::connect_timeout))),
+        size_(static_cast<std::uint32_t>(group.members.size())),
+        own_(group.own_index) {}
+
+  Result<Wiring> run() {
+    WEFT_TRY(introduce());
+    wiring_.links.resize(size_);
+    wiring_.reports.resize(size_);
+    proven_.assign(size_, std::vector<bool>(size_, false));
+    for (std::uint32_t rank = 0; rank < size_; ++rank) wiring_.links[rank].name = describe(rank);
+    wiring_.reports[own_].transport = "self";
+    const std::vector<std::string> names = split_list(settings_.text(Setting::transports));
+    for (const std::string& name : names) {
+      if (name != "shm" && name != "tcp") {
+        return Error{ErrorCode::invalid_argument, fmt::format("WEFT_TRANSPORTS names \"{}\"", name),
+                     "This build has: shm, tcp."};
+      }
+      WEFT_TRY(try_transport(name));
+    }
+    WEFT_TRY(check_complete());
+    find_shape();
+    judge();
+    return std::move(wiring_);
+  }
+
+ private:
+  [[nodiscard]] std::string describe(std::uint32_t rank) const {
+    return fmt::format("rank {} (host {}, pid {})", rank, wiring_.ranks[rank].host, wiring_.ranks[rank].pid);
+  }
+
+  Status introduce() {
+    RankRecord own;
+    own.host = own_host_name();
+    own.pid = static_cast<std::uint32_t>(getpid());
+    own.boot_id = own_boot_id();
+    own.host_id = settings_.text(Setting::host_id);
+    const CoreSet cores = CoreSet::of_this_thread();
+    own.cores.assign(cores.words().begin(), cores.words().end());
+    const std::string common = common_settings(settings_);
+    WEFT_TRY_ASSIGN(const Blobs blobs, session_.all_gather(group_, "introduction", encode(own, common), deadline_));
+    std::vector<std::string> commons;
+    for (const auto& blob : blobs) {
+      WEFT_TRY_ASSIGN(Introduced introduced, decode(blob));
+      wiring_.ranks.push_back(std::move(introduced.record));
+      commons.push_back(std::move(introduced.common));
+    }
+    for (std::uint32_t rank = 1; rank < size_; ++rank) {
+      if (commons[rank] == commons[0]) continue;
+      return Error{ErrorCode::mismatch,
+                   fmt::format("{} has {}but {} has {}", describe(0), commons[0], describe(rank), commons[rank]),
+                   "These settings must be equal on all ranks."};
+    }
+    return {};
+  }
+
+  /// Ranks with which `name` makes sense: without a connection so far and, for shm, with a chance to share memory.
+  std::vector<std::uint32_t> candidates(const std::string& name) {
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      if (rank == own_ || wiring_.links[rank].endpoint != nullptr) continue;
+      if (name == "shm") {
+        const RankRecord& own = wiring_.ranks[own_];
+        const RankRecord& other = wiring_.ranks[rank];
+        if (own.host_id != other.host_id) {
+          wiring_.reports[rank].not_taken.push_back(
+              fmt::format("shm: WEFT_HOST_ID is \"{}\" here and \"{}\" there", own.host_id, other.host_id));
+          continue;
+        }
+        if (own.boot_id != other.boot_id) {
+          wiring_.reports[rank].not_taken.emplace_back("shm: another machine (its kernel was booted at another time)");
+          continue;
+        }
+      }
+      ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  Result<std::unique_ptr<transport::Transport>> make(const std::string& name, std::size_t num_candidates) {
+    if (name == "shm") {
+      transport::shm::ShmOptions options;
+      options.rank = Rank{own_};
+      options.num_local_ranks = static_cast<std::uint32_t>(num_candidates + 1);
+      const std::string& copy = settings_.text(Setting::shm_copy);
+      if (copy == "staging") options.plain_copy = transport::shm::PlainCopy::staging;
+      if (copy == "readv") options.plain_copy = transport::shm::PlainCopy::readv;
+      return transport::shm::make_shm_transport(options);
+    }
+    transport::tcp::TcpOptions options;
+    options.rank = Rank{own_};
+    options.secret = session_.secret().derive(fmt::format("tcp {}", group_.id));
+    WEFT_TRY_ASSIGN(options.listen_on, tcp_addresses());
+    options.streams = static_cast<std::uint32_t>(std::max<std::int64_t>(1, settings_.integer(Setting::tcp_streams)));
+    options.socket_buffer_bytes = settings_.bytes(Setting::tcp_buffer);
+    return transport::tcp::create_tcp(options);
+  }
+
+  /// WEFT_INTERFACE's, if it is set; else the address by which this rank reaches the service, then the other ordinary ones.
+  Result<std::vector<std::string>> tcp_addresses() {
+    std::vector<std::string> addresses;
+    if (!settings_.is_set(Setting::interface)) addresses.push_back(session_.local_address());
+    WEFT_TRY_ASSIGN(const auto existing, bootstrap::list_interfaces());
+    WEFT_TRY_ASSIGN(const auto selected, bootstrap::select_interfaces(existing, settings_.text(Setting::interface)));
+    const bool is_loopback_job = !addresses.empty() && addresses.front().starts_with("127.");
+    if (is_loopback_job) return addresses;  // Whoever meets on loopback stays there: nothing else is opened.
+    for (const auto& interface : selected) {
+      if (std::find(addresses.begin(), addresses.end(), interface.address) == addresses.end()) {
+        addresses.push_back(interface.address);
+      }
+    }
+    return addresses;
+  }
+
+  /// All ranks take part in every exchange, also those that have nothing to connect.
+  Status try_transport(const std::string& name) {
+    const std::vector<std::uint32_t> wanted = candidates(name);
+    WEFT_TRY_ASSIGN(const std::uint64_t nobody_wants,
+                    session_.agree(group_, name + " wanted", wanted.empty() ? 1 : 0, deadline_));
+    if (nobody_wants != 0) return {};
+
+    std::unique_ptr<transport::Transport> made;
+    ByteWriter offer;
+    std::string why_not;
+    if (!wanted.empty()) {
+      auto result = make(name, wanted.size());
+      if (result) {
+        made = std::move(*result);
+      } else {
+        why_not = result.error().message();
+      }
+    }
+    const std::vector<std::byte> address = made ? made->address() : std::vector<std::byte>{};
+    offer.number(std::uint8_t{made != nullptr}).blob(address).text(why_not);
+    WEFT_TRY_ASSIGN(const Blobs offers, session_.all_gather(group_, name + " address", offer.bytes(), deadline_));
+
+    std::vector<transport::PeerAddress> peers;
+    for (const std::uint32_t rank : wanted) {
+      ByteReader reader(offers[rank]);
+      const bool is_offered = reader.number<std::uint8_t>() != 0;
+      const auto blob = reader.blob();
+      const std::string reason = reader.text();
+      WEFT_TRY(reader.finish("a transport's address"));
+      if (made && is_offered) {
+        peers.push_back({Rank{rank}, {blob.begin(), blob.end()}});
+      } else {
+        const std::string text = made ? fmt::format("{} there: {}", name, reason.empty() ? "not wanted" : reason)
+                                      : fmt::format("{} here: {}", name, why_not);
+        wiring_.reports[rank].not_taken.push_back(text);
+      }
+    }
+    std::vector<transport::Connected> connected;
+    if (made) connected = made->connect(peers, deadline_);
+    return settle(name, std::move(made), connected);
+  }
+
+  /// A pair takes the transport if both ends say that it works.
+  Status settle(const std::string& name, std::unique_ptr<transport::Transport> made,
+                const std::vector<transport::Connected>& connected) {
+    ByteWriter verdict;
+    std::vector<std::string> reasons(size_);
+    std::vector<std::uint8_t> works(size_, 0);
+    for (const transport::Connected& entry : connected) {
+      if (entry.endpoint) {
+        works[entry.peer.index()] = 1;
+      } else {
+        reasons[entry.peer.index()] = entry.endpoint.error().message();
+      }
+    }
+    for (std::uint32_t rank = 0; rank < size_; ++rank) verdict.number(works[rank]).text(reasons[rank]);
+    WEFT_TRY_ASSIGN(const Blobs verdicts, session_.all_gather(group_, name + " verdict", verdict.bytes(), deadline_));
+
+    std::vector<std::vector<bool>> proven(size_, std::vector<bool>(size_, false));
+    std::vector<std::string> reasons_there(size_);
+    for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      ByteReader reader(verdicts[rank]);
+      for (std::uint32_t other = 0; other < size_; ++other) {
+        proven[rank][other] = reader.number<std::uint8_t>() != 0;
+        std::string reason = reader.text();
+        if (other == own_) reasons_there[rank] = std::move(reason);
+      }
+      WEFT_TRY(reader.finish("a transport's verdict"));
+    }
+    bool is_used = false;
+    for (const transport::Connected& entry : connected) {
+      const std::uint32_t rank = entry.peer.value();
+      PairReport& report = wiring_.reports[rank];
+      if (proven[own_][rank] && proven[rank][own_]) {
+        wiring_.links[rank].endpoint = *entry.endpoint;
+        wiring_.links[rank].transport_index = static_cast<std::uint32_t>(wiring_.transports.size());
+        report.transport = name;
+        report.description = (*entry.endpoint)->describe();
+        is_used = true;
+      } else {
+        const std::string& reason = reasons[rank].empty() ? reasons_there[rank] : reasons[rank];
+        report.not_taken.push_back(fmt::format("{}: {}", name, reason));
+        log::info("{} with {} is not used: {}", name, describe(rank), reason);
+        if (entry.endpoint) (*entry.endpoint)->close();
+      }
+    }
+    if (name == "shm") {
+      for (std::uint32_t a = 0; a < size_; ++a) {
+        for (std::uint32_t b = 0; b < size_; ++b) proven_[a][b] = proven[a][b] && proven[b][a];
+      }
+    }
+    if (is_used) wiring_.transports.push_back(std::move(made));
+    return {};
+  }
+
+  Status check_complete() {
+    std::string missing;
+    for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      if (rank == own_ || wiring_.links[rank].endpoint != nullptr) continue;
+      std::string why;
+      for (const std::string& reason : wiring_.reports[rank].not_taken) why += (why.empty() ? "" : "; ") + reason;
+      missing += fmt::format("{}{} -> {}: {}", missing.empty() ? "" : "\n  ", describe(own_), describe(rank), why);
+      if (missing.size() > 2000) break;
+    }
+    WEFT_TRY_ASSIGN(const Blobs all, session_.all_gather(group_, "all connected",
+                                                         std::as_bytes(std::span(missing)), deadline_));
+    for (const auto& blob : all) {
+      if (blob.empty()) continue;
+      const std::string text{reinterpret_cast<const char*>(blob.data()), blob.size()};
+      return Error{ErrorCode::peer_failed, "no transport connects " + text,
+                   "Check WEFT_TRANSPORTS, WEFT_INTERFACE and firewalls; raise WEFT_CONNECT_TIMEOUT if hosts are slow."};
+    }
+    return {};
+  }
+
+  /// Ranks share a host if memory that they share was proven, directly or through others.
+  void find_shape() {
+    std::vector<std::uint32_t> host(size_);
+    for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      host[rank] = rank;
+      for (std::uint32_t lower = 0; lower < rank; ++lower) {
+        if (proven_[rank][lower]) {
+          host[rank] = host[lower];
+          break;
+        }
+      }
+    }
+    wiring_.shape = Shape::of_hosts(host);
+  }
+
+  /// Whether ranks that run on one kernel have a core each.
+  void judge() {
+    std::vector<CoreSet> ours;
+    wiring_.cores_per_host = 0xffffffff;
+    for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      const CoreSet cores = CoreSet::from_words(wiring_.ranks[rank].cores);
+      wiring_.cores_per_host = std::min(wiring_.cores_per_host, cores.num_cores());
+      if (wiring_.ranks[rank].boot_id == wiring_.ranks[own_].boot_id) ours.push_back(cores);
+    }
+    wiring_.cores = judge_cores(ours);
+  }
+
+  bootstrap::Session& session_;
+  const bootstrap::Group& group_;
+  const Settings& settings_;
+  Deadline deadline_;
+  std::uint32_t size_;
+  std::uint32_t own_;
+  Wiring wiring_;
+  std::vector<std::vector<bool>> proven_;  ///< Pairs that share memory.
+};
+
+}  // namespace
+
+Result<Wiring> connect_group(bootstrap::Session& session, const bootstrap::Group& group, const Settings& settings) {
+  return Connector{session, group, settings}.run();
+}
+
+Wiring lone_wiring() {
+  Wiring wiring;
+  wiring.ranks.push_back({own_host_name(), static_cast<std::uint32_t>(getpid()), own_boot_id(), {}, {}});
+  wiring.links.resize(1);
+  wiring.links[0].name = "rank 0";
+  wiring.reports.resize(1);
+  wiring.reports[0].transport = "self";
+  wiring.cores_per_host = CoreSet::of_this_thread().num_cores();
+  return wiring;
+}
+
+}  // namespace weft::collectives

@@ -1,0 +1,283 @@
+// Two processes, each on its own core: latency and rate of messages, and the three ways of a large payload.
+// Run: shm_bench [first core] [second core]. Prints one table; every figure is the best of several runs, because other
+// work on the machine only ever adds time.
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "transport/shm/shared_memory.h"
+#include "transport/shm/shm_transport.h"
+
+namespace weft::transport::shm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kRuns = 7;
+
+struct Side {
+  std::unique_ptr<Transport> transport;
+  Endpoint* link = nullptr;
+  std::array<Completion, 64> out;
+
+  void send(std::span<const std::byte> header, std::span<const std::byte> payload) {
+    for (;;) {
+      auto posted = link->post_message(header, payload);
+      WEFT_CHECK(posted.has_value(), "the link works");
+      if (*posted == Posted::started) return;
+      sched_yield();
+    }
+  }
+  /// Polls until at least one message came; handles each.
+  template <class Handle>
+  void receive(Handle&& handle) {
+    for (;;) {
+      const std::size_t count = transport->poll(out);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (out[i].kind == Completion::Kind::message) handle(out[i].message);
+      }
+      if (count > 0) return;
+    }
+  }
+  std::vector<std::byte> receive_one() {
+    std::vector<std::byte> bytes;
+    receive([&](std::span<const std::byte> message) { bytes.assign(message.begin(), message.end()); });
+    return bytes;
+  }
+};
+
+void pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+/// Runs `first` and `second` in two connected processes; they meet over two pipes.
+void run_pair(const ShmOptions& options, int first_core, int second_core, const std::function<void(Side&)>& first,
+              const std::function<void(Side&)>& second) {
+  std::array<std::array<int, 2>, 2> pipes{};
+  for (auto& ends : pipes) WEFT_CHECK(::pipe(ends.data()) == 0, "pipe");
+  const pid_t child = ::fork();
+  const unsigned own = child == 0 ? 1 : 0;
+  pin(own == 0 ? first_core : second_core);
+  ShmOptions mine = options;
+  mine.rank = Rank{own};
+  Side side;
+  side.transport = *make_shm_transport(mine);
+  const auto address = side.transport->address();
+  WEFT_CHECK(::write(pipes[own][1], address.data(), address.size()) == static_cast<ssize_t>(address.size()), "pipe");
+  std::vector<std::byte> theirs(address.size());
+  WEFT_CHECK(::read(pipes[1 - own][0], theirs.data(), theirs.size()) == static_cast<ssize_t>(theirs.size()), "pipe");
+  const std::array peers{PeerAddress{Rank{1 - own}, theirs}};
+  const auto connected = side.transport->connect(peers, Deadline::after(std::chrono::seconds(10)));
+  if (!connected[0].endpoint) {
+    fmt::print("{}\n", connected[0].endpoint.error().message());
+    std::exit(1);
+  }
+  side.link = *connected[0].endpoint;
+  (own == 0 ? first : second)(side);
+  if (child == 0) std::_Exit(0);
+  ::waitpid(child, nullptr, 0);
+  for (auto& ends : pipes) {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void bench_flag(int first_core, int second_core) {
+  struct Words {
+    alignas(128) std::atomic<std::uint64_t> there;
+    alignas(128) std::atomic<std::uint64_t> back;
+  };
+  auto* memory = *allocate_shared_memory(sizeof(Words));
+  auto* words = reinterpret_cast<Words*>(memory);
+  constexpr std::uint64_t kRounds = 200'000 * kRuns;
+  const pid_t child = ::fork();
+  pin(child == 0 ? second_core : first_core);
+  if (child == 0) {
+    for (std::uint64_t i = 1; i <= kRounds; ++i) {
+      while (words->there.load(std::memory_order_acquire) != i) {
+      }
+      words->back.store(i, std::memory_order_release);
+    }
+    std::_Exit(0);
+  }
+  double best = 1;
+  std::uint64_t i = 1;
+  for (int run = 0; run < kRuns; ++run) {
+    const auto start = Clock::now();
+    for (std::uint64_t k = 0; k < kRounds / kRuns; ++k, ++i) {
+      words->there.store(i, std::memory_order_release);
+      while (words->back.load(std::memory_order_acquire) != i) {
+      }
+    }
+    best = std::min(best, seconds_since(start) / (kRounds / kRuns));
+  }
+  ::waitpid(child, nullptr, 0);
+  release_shared_memory(memory);
+  fmt::print("bare flag: round trip {:.0f} ns\n", best * 1e9);
+}
+
+void bench_latency(int first_core, int second_core, std::size_t size) {
+  const std::size_t rounds = size <= 1024 ? 100'000 : 10'000;
+  std::vector<std::byte> payload(size);
+  const auto echo = [&](Side& side) {
+    std::vector<std::byte> copy(size);
+    for (std::size_t i = 0; i < rounds * kRuns;) {
+      side.receive([&](std::span<const std::byte> message) {
+        std::memcpy(copy.data(), message.data(), size);
+        side.send({}, copy);
+        ++i;
+      });
+    }
+    while (side.transport->poll(side.out) == 0) {  // The other side says when it has everything.
+    }
+  };
+  const auto measure = [&](Side& side) {
+    double best = 1;
+    for (int run = 0; run < kRuns; ++run) {
+      const auto start = Clock::now();
+      for (std::size_t i = 0; i < rounds; ++i) {
+        side.send({}, payload);
+        side.receive([&](std::span<const std::byte> message) { std::memcpy(payload.data(), message.data(), size); });
+      }
+      best = std::min(best, seconds_since(start) / static_cast<double>(rounds));
+    }
+    side.send({}, {});
+    fmt::print("message {:>6} B: round trip {:>7.0f} ns, one way {:>6.0f} ns\n", size, best * 1e9, best * 5e8);
+  };
+  run_pair({}, first_core, second_core, measure, echo);
+}
+
+void bench_rate(int first_core, int second_core, std::size_t size) {
+  const std::size_t count = size <= 1024 ? 3'000'000 : (std::size_t{1} << 30) / size;
+  std::vector<std::byte> payload(size);
+  const auto measure = [&](Side& side) {
+    double best = 1e9;
+    for (int run = 0; run < kRuns; ++run) {
+      const auto start = Clock::now();
+      for (std::size_t i = 0; i < count; ++i) side.send({}, payload);
+      side.receive_one();
+      best = std::min(best, seconds_since(start) / static_cast<double>(count));
+    }
+    fmt::print("stream  {:>6} B: {:>6.1f} M/s, {:>5.2f} GB/s\n", size, 1e-6 / best,
+               static_cast<double>(size) * 1e-9 / best);
+  };
+  const auto sink = [&](Side& side) {
+    std::vector<std::byte> place(size);
+    for (int run = 0; run < kRuns; ++run) {
+      for (std::size_t got = 0; got < count;) {
+        side.receive([&](std::span<const std::byte> message) {
+          std::memcpy(place.data(), message.data(), size);
+          ++got;
+        });
+      }
+      side.send({}, {});
+    }
+  };
+  run_pair({}, first_core, second_core, measure, sink);
+}
+
+/// GB/s of moving `size` bytes from the other process's buffer into an own one, one transfer after the other.
+double bench_large(int first_core, int second_core, std::size_t size, const char* way, std::size_t slice) {
+  double result = 0;
+  const bool is_mapped = std::strcmp(way, "mapped") == 0;
+  const bool is_staged = std::strcmp(way, "staging") == 0;
+  const std::size_t repeats = std::max<std::size_t>(3, (std::size_t{256} << 20) / size);
+  const auto owner = [&](Side& side) {
+    std::vector<std::byte> plain(is_mapped ? 0 : size, std::byte{1});
+    std::byte* base = is_mapped ? *allocate_shared_memory(size) : plain.data();
+    std::memset(base, 2, size);
+    const auto region =
+        *side.transport->register_memory(base, size, is_mapped ? device::MemoryKind::shared : device::MemoryKind::host);
+    side.send(std::as_bytes(std::span(&region.key, 1)), {});
+    if (is_staged) {
+      for (std::size_t i = 0; i < repeats * kRuns; ++i) {
+        side.receive_one();
+        for (std::size_t at = 0; at < size; at += slice) side.send({}, {base + at, std::min(slice, size - at)});
+      }
+    }
+    side.receive_one();
+  };
+  const auto reader = [&](Side& side) {
+    std::vector<std::byte> place(size, std::byte{1});
+    const auto region = *side.transport->register_memory(place.data(), size, device::MemoryKind::host);
+    RegionKey key;
+    std::memcpy(&key, side.receive_one().data(), sizeof key);
+    double best = 1e9;
+    for (int run = 0; run < kRuns; ++run) {
+      const auto start = Clock::now();
+      for (std::size_t i = 0; i < repeats; ++i) {
+        if (is_staged) {
+          side.send({}, {});
+          for (std::size_t at = 0; at < size;) {
+            side.receive([&](std::span<const std::byte> message) {
+              std::memcpy(place.data() + at, message.data(), message.size());
+              at += message.size();
+            });
+          }
+          continue;
+        }
+        for (std::size_t at = 0; at < size; at += slice) {
+          const std::size_t part = std::min(slice, size - at);
+          const auto posted = side.link->post_read({&region, at, part}, {key, at, part}, Token{1});
+          WEFT_CHECK(posted && *posted == Posted::started, "a read starts");
+          while (side.transport->poll(side.out) == 0) {
+          }
+        }
+      }
+      best = std::min(best, seconds_since(start) / static_cast<double>(repeats));
+    }
+    side.send({}, {});
+    result = static_cast<double>(size) * 1e-9 / best;
+  };
+  run_pair({}, first_core, second_core, reader, owner);
+  return result;
+}
+
+void run(int first_core, int second_core) {
+  bench_flag(first_core, second_core);
+  for (const std::size_t size : {8, 32, 48, 56, 64, 128, 256, 1024, 4096, 8192, 16384, 32768, 65536}) {
+    bench_latency(first_core, second_core, size);
+  }
+  for (const std::size_t size : {8, 32, 56, 256, 1024, 8192, 65536}) bench_rate(first_core, second_core, size);
+  fmt::print("one way of a large payload, GB/s (slice in brackets)\n");
+  for (const std::size_t kib : {16, 64, 128, 256, 1024, 4096, 16384, 65536}) {
+    const std::size_t size = kib << 10;
+    fmt::print(
+        "{:>6} KiB: staging {:>5.2f} (16K) {:>5.2f} (64K) {:>5.2f} (128K), readv {:>5.2f} (64K) {:>5.2f} (256K) "
+        "{:>5.2f} (1M), mapped {:>5.2f} (64K) {:>5.2f} (256K) {:>5.2f} (1M)\n",
+        kib, bench_large(first_core, second_core, size, "staging", 16 << 10),
+        bench_large(first_core, second_core, size, "staging", 64 << 10),
+        bench_large(first_core, second_core, size, "staging", 128 << 10),
+        bench_large(first_core, second_core, size, "readv", 64 << 10),
+        bench_large(first_core, second_core, size, "readv", 256 << 10),
+        bench_large(first_core, second_core, size, "readv", 1 << 20),
+        bench_large(first_core, second_core, size, "mapped", 64 << 10),
+        bench_large(first_core, second_core, size, "mapped", 256 << 10),
+        bench_large(first_core, second_core, size, "mapped", 1 << 20));
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+}  // namespace weft::transport::shm
+
+int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IONBF, 0);
+  weft::transport::shm::run(argc > 1 ? std::atoi(argv[1]) : 0, argc > 2 ? std::atoi(argv[2]) : 1);
+}

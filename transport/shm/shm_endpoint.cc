@@ -1,0 +1,211 @@
+#include "transport/shm/shm_endpoint.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+
+namespace weft::transport::shm {
+namespace {
+
+/// Where a message stops being the faster way for a payload (shm_bench; docs/decisions). The header comes on top.
+constexpr std::size_t kEagerLimit = std::size_t{16} << 10;
+constexpr std::size_t kHeaderAllowance = 256;
+/// Pieces that overlap well and stay in the second-level cache (shm_bench; docs/decisions).
+constexpr std::size_t kSliceSize = std::size_t{256} << 10;
+
+Capabilities make_capabilities(const LinkParts& parts) {
+  const std::size_t message_size_max =
+      std::min(parts.inbound_geometry.message_size_max(), parts.outbound_geometry.message_size_max());
+  return {.large_path = LargePath::read,
+          .plain_path = parts.plain_path,
+          .maps_shared_memory = true,
+          .moves_device_memory = false,
+          .message_size_max = message_size_max,
+          .eager_limit = std::min(kEagerLimit, message_size_max - kHeaderAllowance),
+          .slice_size = kSliceSize};
+}
+
+}  // namespace
+
+ShmEndpoint::ShmEndpoint(LinkParts parts, DoneQueue& done)
+    : reader(parts.inbound_memory.data(), parts.inbound_geometry),
+      writer_(parts.outbound_memory.data(), parts.outbound_geometry),
+      parts_(std::move(parts)),
+      done_(done),
+      capabilities_(make_capabilities(parts_)),
+      segments_(parts_.pid, parts_.peer_process) {}
+
+Result<Posted> ShmEndpoint::post_message(std::span<const std::byte> header,
+                                         std::span<const std::byte> payload) noexcept {
+  if (!is_open()) [[unlikely]]
+    return refusal();
+  if (header.size() + payload.size() > capabilities_.message_size_max) [[unlikely]] {
+    return Error{ErrorCode::out_of_range, fmt::format("a message of {} bytes, at most {} fit",
+                                                      header.size() + payload.size(), capabilities_.message_size_max)}
+        .about(peer());
+  }
+  if (!writer_.try_write(header, payload)) [[unlikely]]
+    return Posted::again;
+  after_publish();
+  return Posted::started;
+}
+
+void ShmEndpoint::after_publish() noexcept {
+  if (parts_.pending_byte != nullptr) parts_.pending_byte->store(1, std::memory_order_release);
+  parts_.bell.barrier();
+  parts_.bell.ring_if_asleep();
+}
+
+Status ShmEndpoint::check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept {
+  const bool is_local_inside =
+      local.offset <= local.region->size_bytes && local.size_bytes <= local.region->size_bytes - local.offset;
+  const bool is_remote_inside = remote.offset <= key.size_bytes && remote.size_bytes <= key.size_bytes - remote.offset;
+  if (!is_local_inside || !is_remote_inside || local.size_bytes != remote.size_bytes) {
+    return Error{ErrorCode::out_of_range, fmt::format("bytes {}+{} of a region of {} here, {}+{} of {} at the peer",
+                                                      local.offset, local.size_bytes, local.region->size_bytes,
+                                                      remote.offset, remote.size_bytes, key.size_bytes)}
+        .about(peer());
+  }
+  return {};
+}
+
+Result<Posted> ShmEndpoint::post_write(LocalSlice source, RemoteSlice destination, std::optional<std::uint32_t> notice,
+                                       Token token) noexcept {
+  if (!is_open()) [[unlikely]]
+    return refusal();
+  const KeyContent key = decode_key(destination.key);
+  if (source.region == nullptr) {
+    return Error{ErrorCode::invalid_argument, "a write from no region"}.about(peer());
+  }
+  WEFT_TRY(check(source, destination, key));
+  std::byte* place = nullptr;
+  if (source.size_bytes > 0) {
+    if (!key.is_shared) {
+      return Error{ErrorCode::unsupported, "shm cannot write into a peer's memory that was not allocated as shared",
+                   "Let the receiver read it, or allocate it with weft_memory_allocate"}
+          .about(peer());
+    }
+    WEFT_TRY_ASSIGN(place, segments_.locate(key, destination.offset, destination.size_bytes));
+  }
+  // Looked at before the bytes move, so that `again` means that nothing happened.
+  if (done_.is_full() || (notice && !writer_.has_line())) return Posted::again;
+  if (place != nullptr) std::memcpy(place, source.data(), source.size_bytes);
+  if (notice && writer_.try_notice(*notice)) after_publish();
+  done_.push({.kind = Completion::Kind::written, .peer = peer(), .notice = 0, .token = token, .message = {}});
+  return Posted::started;
+}
+
+Result<Posted> ShmEndpoint::post_read(LocalSlice destination, RemoteSlice source, Token token) noexcept {
+  if (!is_open()) [[unlikely]]
+    return refusal();
+  const KeyContent key = decode_key(source.key);
+  if (destination.region == nullptr) {
+    return Error{ErrorCode::invalid_argument, "a read into no region"}.about(peer());
+  }
+  WEFT_TRY(check(destination, source, key));
+  if (!key.is_shared && parts_.plain_path != PlainPath::read) {
+    return Error{ErrorCode::unsupported, "this pair cannot read each other's plain memory (process_vm_readv)",
+                 "Use messages, or allocate the memory with weft_memory_allocate"}
+        .about(peer());
+  }
+  if (done_.is_full()) return Posted::again;
+  if (destination.size_bytes > 0) {
+    if (key.is_shared) {
+      WEFT_TRY_ASSIGN(const std::byte* const place, segments_.locate(key, source.offset, source.size_bytes));
+      std::memcpy(destination.data(), place, source.size_bytes);
+    } else {
+      WEFT_TRY(read_plain(destination.data(), key.address + source.offset, source.size_bytes));
+    }
+  }
+  done_.push({.kind = Completion::Kind::read, .peer = peer(), .notice = 0, .token = token, .message = {}});
+  return Posted::started;
+}
+
+Status ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept {
+  // The system call moves at most 2 GiB less a page at a time and may stop early at any page.
+  constexpr std::uint64_t kBlock = std::uint64_t{1} << 30;
+  for (std::uint64_t done = 0; done < size_bytes;) {
+    const std::uint64_t part = std::min(kBlock, size_bytes - done);
+    const iovec local{destination + done, part};
+    const iovec remote{reinterpret_cast<void*>(address + done), part};  // NOLINT: an address of the peer.
+    const ssize_t got = ::process_vm_readv(static_cast<pid_t>(parts_.pid), &local, 1, &remote, 1, 0);
+    if (got > 0) {
+      done += static_cast<std::uint64_t>(got);
+      continue;
+    }
+    const int err = got == 0 ? EFAULT : errno;
+    if (err == EFAULT) {
+      return Error::from_errno(ErrorCode::out_of_range,
+                               fmt::format("read memory of process {}: {} bytes are not mapped there, or here",
+                                           parts_.pid, size_bytes - done),
+                               err, "Keep registered memory alive until its operations are complete")
+          .about(peer());
+    }
+    fail(Error::from_errno(ErrorCode::peer_failed, fmt::format("process_vm_readv from process {}", parts_.pid), err)
+             .about(peer()));
+    return *failure_;
+  }
+  return {};
+}
+
+Result<std::byte*> ShmEndpoint::load_pointer(RemoteSlice slice) noexcept {
+  if (!is_open()) [[unlikely]]
+    return refusal();
+  const KeyContent key = decode_key(slice.key);
+  if (!key.is_shared) {
+    return Error{ErrorCode::unsupported, "only memory that was allocated as shared can be mapped"}.about(peer());
+  }
+  if (slice.offset > key.size_bytes || slice.size_bytes > key.size_bytes - slice.offset) {
+    return Error{ErrorCode::out_of_range,
+                 fmt::format("bytes {}+{} of a shared region of {}", slice.offset, slice.size_bytes, key.size_bytes)}
+        .about(peer());
+  }
+  return segments_.locate(key, slice.offset, slice.size_bytes);
+}
+
+void ShmEndpoint::return_room() noexcept {
+  has_delivered = false;
+  if (!reader.return_room()) return;
+  parts_.bell.barrier();
+  if (reader.is_writer_waiting()) parts_.bell.ring_if_asleep();
+}
+
+void ShmEndpoint::set_peer_closed() noexcept {
+  peer_closed_ = true;
+  is_open_ = false;
+}
+
+void ShmEndpoint::fail(Error cause) noexcept {
+  is_open_ = false;
+  if (failure_) return;
+  log::info("link to rank {} failed: {}", peer().value(), cause.message());
+  failure_ = std::move(cause);
+}
+
+Error ShmEndpoint::refusal() const noexcept {
+  if (failure_) return *failure_;
+  return Error{ErrorCode::closed, closed_here_ ? "the link was closed here" : "the peer closed the link"}.about(peer());
+}
+
+std::string ShmEndpoint::describe() const {
+  return fmt::format("shm (pid {}), plain memory by {}", parts_.pid,
+                     parts_.plain_path == PlainPath::read ? "process_vm_readv" : "messages");
+}
+
+void ShmEndpoint::close() noexcept {
+  if (closed_here_) return;
+  closed_here_ = true;
+  is_open_ = false;
+  // What was posted lies in the peer's segment already; the last word goes behind it.
+  writer_.write_closed();
+  after_publish();
+  segments_.clear();
+}
+
+}  // namespace weft::transport::shm
