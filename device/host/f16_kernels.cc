@@ -66,7 +66,8 @@ struct F16 {
   }
 #elif HWY_TARGET != HWY_SCALAR
   template <class D, class V, class Op>
-  static HWY_INLINE V each(D d, V a, V b, const Op& op) {
+  static HWY_NOINLINE V each(  // Old processors only: not worth the time to compile it inline.
+      D d, V a, V b, const Op& op) {
     const hn::Repartition<std::uint32_t, D> d32;
     const hn::Repartition<float, D> df;
     const auto lower = hn::Set(d32, 0xFFFFu);
