@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/wire.h"
 #include "collectives/shared_source.h"
 #include "device/devices.h"
