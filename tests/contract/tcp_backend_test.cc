@@ -22,7 +22,7 @@ Backend backend(std::string name, std::uint32_t streams, std::uint64_t socket_bu
 
 INSTANTIATE_TEST_SUITE_P(Tcp, TransportContract,
                          testing::Values(backend("one_stream", 1, 0), backend("three_streams", 3, 0),
-                                         backend("small_buffers", 2, 8192)),
+                                         backend("fixed_buffers", 2, 256 << 10)),
                          name_of_backend);
 
 }  // namespace
