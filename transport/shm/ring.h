@@ -44,7 +44,13 @@ class RingView {
 };
 
 /// What a line holds.
-enum class LineKind : std::uint32_t { small = 1, large = 2, notice = 3, closed = 4 };
+enum class LineKind : std::uint32_t {
+  small = 1,
+  large = 2,
+  notice = 3,
+  closed = 4,     ///< The writer closed the link in order.
+  abandoned = 5,  ///< The writer's transport went away without a close.
+};
 
 /// The writing end. Thread: one.
 class RingWriter : public RingView {
@@ -93,8 +99,8 @@ class RingWriter : public RingView {
   /// Room for a notice; may only grow until the next call of a try_ function.
   [[nodiscard]] bool has_line() noexcept { return has_room(0); }
 
-  /// The last word of this ring. Always fits: one line is kept for it.
-  void write_closed() noexcept { publish(line(lines_sent_), LineKind::closed, 0); }
+  /// The last word of this ring, closed or abandoned. Always fits: one line is kept for it.
+  void write_last(LineKind kind) noexcept { publish(line(lines_sent_), kind, 0); }
 
   /// True if a refused write is still waiting for room and there is some now.
   [[nodiscard]] bool has_room_after_refusal() const noexcept {
@@ -103,7 +109,7 @@ class RingWriter : public RingView {
   }
 
  private:
-  /// Invariant: lines_sent_ - lines_returned_ <= num_lines - 1 before write_closed.
+  /// Invariant: lines_sent_ - lines_returned_ <= num_lines - 1 before write_last.
   [[nodiscard]] bool has_room(std::uint64_t bulk_needed) noexcept {
     if (fits(bulk_needed)) [[likely]]
       return true;
@@ -160,7 +166,7 @@ class RingReader : public RingView {
       bulk_read_ += bulk_used_by(size);
       return Item{kind, {place, size}};
     }
-    if (kind < LineKind::small || kind > LineKind::closed || size > Line::kInlineMax) return std::nullopt;
+    if (kind < LineKind::small || kind > LineKind::abandoned || size > Line::kInlineMax) return std::nullopt;
     return Item{kind, {next.content.data(), size}};
   }
 
