@@ -13,7 +13,7 @@ namespace weft::bootstrap {
 namespace {
 
 Error not_an_address(std::string_view text, std::string_view why) {
-  return Error{ErrorCode::malformed, fmt::format("{} is not an address: {}", quoted(text), why),
+  return Error{ErrorCode::malformed, fmt::format("{} is not an address: {}", in_quotes(text), why),
                "Write it as host:port, for example 10.0.0.1:29400 or [fd00::1]:29400"};
 }
 

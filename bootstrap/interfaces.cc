@@ -69,7 +69,7 @@ Result<Pattern> parse_pattern(std::string_view text) {
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     if (entry.empty()) continue;
     if (entry.front() == '^' || entry.front() == '=') {
-      return Error{ErrorCode::malformed, fmt::format("WEFT_INTERFACE: {} has a sign inside the list", quoted(entry)),
+      return Error{ErrorCode::malformed, fmt::format("WEFT_INTERFACE: {} has a sign inside the list", in_quotes(entry)),
                    "^ and = stand in front of the whole list and hold for all of it: ^=eth1,docker0"};
     }
     pattern.entries.push_back(entry);
@@ -165,7 +165,7 @@ Result<std::vector<Interface>> select_interfaces(std::span<const Interface> exis
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", entry.name, entry.address);
   }
   return Error{ErrorCode::not_found,
-               fmt::format("WEFT_INTERFACE={} matches no network interface that is up", quoted(trimmed(text))),
+               fmt::format("WEFT_INTERFACE={} matches no network interface that is up", in_quotes(trimmed(text))),
                fmt::format("There are: {}", names.empty() ? "none" : names)};
 }
 

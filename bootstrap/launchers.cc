@@ -58,7 +58,7 @@ Result<std::optional<std::uint32_t>> find_number(const Settings::Lookup& environ
   const auto text = find_value(environment, name);
   if (!text) return std::optional<std::uint32_t>{};
   const auto number = to_number(*text);
-  if (!number) return Error{ErrorCode::malformed, fmt::format("{}={} is not a whole number", name, quoted(*text))};
+  if (!number) return Error{ErrorCode::malformed, fmt::format("{}={} is not a whole number", name, in_quotes(*text))};
   return number;
 }
 

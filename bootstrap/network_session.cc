@@ -74,7 +74,7 @@ Status NetworkSession::check(const Group& group, std::string_view what, std::siz
   }
   if (what.size() > kWhatSizeMax) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("the name {} is longer than {} characters", quoted(what), kWhatSizeMax)};
+                 fmt::format("the name {} is longer than {} characters", in_quotes(what), kWhatSizeMax)};
   }
   if (value_size > kValueSizeMax) {
     return Error{ErrorCode::invalid_argument,

@@ -34,7 +34,7 @@ class OpenFile {
 }  // namespace
 
 Result<Secret> read_secret_file(const std::string& path) {
-  const std::string what = fmt::format("WEFT_SECRET_FILE {}", quoted(path, 256));
+  const std::string what = fmt::format("WEFT_SECRET_FILE {}", in_quotes(path, 256));
   // Not blocking: a named pipe in the file's place must not hang the job.
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd() < 0) {
