@@ -11,7 +11,7 @@ int main(void) {
     return 1;
   }
   if (weft_create(&communicator) != WEFT_SUCCESS ||
-      weft_all_reduce(communicator, send, receive, 3, WEFT_FLOAT32, WEFT_SUM) != WEFT_SUCCESS) {
+      weft_all_reduce(communicator, send, receive, 3, WEFT_F32, WEFT_SUM) != WEFT_SUCCESS) {
     fprintf(stderr, "%s\n", weft_last_error());
     return 1;
   }

@@ -13,7 +13,7 @@ int main() {
   const std::array<double, 2> send{1.5, -2.5};
   std::array<double, 2> receive{};
   if (weft_create(&communicator) != WEFT_SUCCESS ||
-      weft_all_reduce(communicator, send.data(), receive.data(), send.size(), WEFT_FLOAT64, WEFT_SUM) != WEFT_SUCCESS) {
+      weft_all_reduce(communicator, send.data(), receive.data(), send.size(), WEFT_F64, WEFT_SUM) != WEFT_SUCCESS) {
     std::fprintf(stderr, "%s\n", weft_last_error());
     return 1;
   }
