@@ -54,10 +54,12 @@ class Writer {
   void separate() {
     if (!is_value_ && !text_.empty()) {
       if (!is_first_) text_ += ",";
-      if (depth_ <= 2)
-        text_ += "\n" + std::string(depth_, ' ');
-      else if (!is_first_)
-        text_ += " ";
+      if (depth_ <= 2) {
+        text_ += '\n';
+        text_.append(depth_, ' ');
+      } else if (!is_first_) {
+        text_ += ' ';
+      }
     }
     is_first_ = false;
     is_value_ = false;

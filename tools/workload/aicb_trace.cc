@@ -76,7 +76,7 @@ Result<Header> header_of(const Line& line) {
         std::find_if(line.cells.begin(), line.cells.end(), [&](const Cell& cell) { return cell.text == kColumns[i]; });
     if (found == line.cells.end()) {
       return line.wrong(1, fmt::format("the header of an AICB trace has a column {}; this line is {}", kColumns[i],
-                                       quoted(line.cells.front().text)));
+                                       in_quotes(line.cells.front().text)));
     }
     header.position[i] = static_cast<std::size_t>(found - line.cells.begin());
   }
@@ -94,7 +94,7 @@ Result<std::uint64_t> number_of(const Line& line, const Cell& cell, std::string_
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number > std::numeric_limits<std::int64_t>::max()) {
     return line.wrong(cell.column,
-                      fmt::format("{} is {}, not a whole number from 0 to 2^63 - 1", what, quoted(cell.text)));
+                      fmt::format("{} is {}, not a whole number from 0 to 2^63 - 1", what, in_quotes(cell.text)));
   }
   return number;
 }
@@ -125,7 +125,7 @@ Status read_line(const Line& line, const Header& header, Workload& workload) {
   const Cell& kind = cell(comm_type);
   constexpr std::string_view kPrefix = "CommType.";
   if (!kind.text.starts_with(kPrefix)) {
-    return line.wrong(kind.column, fmt::format("comm_type is {}, not CommType.something", quoted(kind.text)));
+    return line.wrong(kind.column, fmt::format("comm_type is {}, not CommType.something", in_quotes(kind.text)));
   }
   const std::string_view name = std::string_view(kind.text).substr(kPrefix.size());
   std::uint64_t repeats = 1;
@@ -143,7 +143,7 @@ Status read_line(const Line& line, const Header& header, Workload& workload) {
     return {};
   }
   const auto collective = collective_of(name);
-  if (!collective) return line.wrong(kind.column, fmt::format("{} is no known kind of call", quoted(kind.text)));
+  if (!collective) return line.wrong(kind.column, fmt::format("{} is no known kind of call", in_quotes(kind.text)));
 
   Operation operation{*collective, std::nullopt, 0, cell(stage).is_none() ? "" : cell(stage).text, repeats};
   if (!cell(comm_group_size).is_none()) {

@@ -70,7 +70,7 @@ Result<Bucketing> bucketing_of(const json::object& root, const Place& place) {
       if (member != "reverse" && member != "forward") return here.key(key).wrong("is neither reverse nor forward");
       bucketing.order = member == "reverse" ? Bucketing::Order::reverse : Bucketing::Order::forward;
     } else {
-      return here.key(quoted(key)).wrong("is not known");
+      return here.key(in_quotes(key)).wrong("is not known");
     }
   }
   return bucketing;
@@ -109,13 +109,13 @@ Result<Workload> parse_json_workload(std::string_view text, const std::string& n
 
   WEFT_TRY_ASSIGN(const std::string schema, text_at(root, "schema", place));
   if (schema != "weft-workload-1") {
-    return place.key("schema").wrong(fmt::format("is {}, not \"weft-workload-1\"", quoted(schema)));
+    return place.key("schema").wrong(fmt::format("is {}, not \"weft-workload-1\"", in_quotes(schema)));
   }
   Workload workload;
   WEFT_TRY_ASSIGN(workload.name, text_at(root, "name", place));
   WEFT_TRY_ASSIGN(const std::string type_text, text_at(root, "type", place));
   const auto type = device::parse_data_type(type_text);
-  if (!type) return place.key("type").wrong(fmt::format("{} is no element type", quoted(type_text)));
+  if (!type) return place.key("type").wrong(fmt::format("{} is no element type", in_quotes(type_text)));
   workload.type = *type;
 
   const json::value* tensors = root.if_contains("tensors");

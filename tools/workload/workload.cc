@@ -22,7 +22,7 @@ Result<std::string> read_file(const std::string& path) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::system;
-    return Error::from_errno(code, "opening the workload " + quoted(path, 256), errno);
+    return Error::from_errno(code, "opening the workload " + in_quotes(path, 256), errno);
   }
   std::string text;
   char block[1 << 16];
@@ -30,12 +30,12 @@ Result<std::string> read_file(const std::string& path) {
   while ((got = std::fread(block, 1, sizeof block, file.get())) > 0) {
     text.append(block, got);
     if (text.size() > kMaxFileBytes) {
-      return Error(ErrorCode::limit_exceeded, "reading the workload " + quoted(path, 256),
+      return Error(ErrorCode::limit_exceeded, "reading the workload " + in_quotes(path, 256),
                    fmt::format("A workload has at most {} MiB", kMaxFileBytes >> 20));
     }
   }
   if (std::ferror(file.get()) != 0) {
-    return Error::from_errno(ErrorCode::system, "reading the workload " + quoted(path, 256), errno);
+    return Error::from_errno(ErrorCode::system, "reading the workload " + in_quotes(path, 256), errno);
   }
   return text;
 }
@@ -61,11 +61,11 @@ Result<Workload> fold(const Workload& workload, RankCount ranks) {
     if (wanted == 1) continue;
     operation.group_size = std::min(wanted, ranks.value());
     if (ranks.value() % *operation.group_size != 0) {
-      return Error(
-          ErrorCode::invalid_argument,
-          fmt::format("folding {} onto {} ranks: operation {} ({}, stage {}) has groups of {}", quoted(workload.name),
-                      ranks.value(), i, name_of(operation.collective), quoted(operation.stage), wanted),
-          "Use a number of ranks that its groups divide");
+      return Error(ErrorCode::invalid_argument,
+                   fmt::format("folding {} onto {} ranks: operation {} ({}, stage {}) has groups of {}",
+                               in_quotes(workload.name), ranks.value(), i, name_of(operation.collective),
+                               in_quotes(operation.stage), wanted),
+                   "Use a number of ranks that its groups divide");
     }
     folded.operations.push_back(std::move(operation));
   }
