@@ -78,6 +78,7 @@ Attempt try_to_enter(const Identity& identity, const HostPort& address, Deadline
 Result<std::unique_ptr<Client>> enter(const Identity& identity, const HostPort& address, Deadline deadline) {
   const Nanos started_at = steady_clock().now();
   Backoff backoff{identity.rank.value() + (static_cast<std::uint64_t>(getpid()) << 32)};
+  std::optional<Error> latest;
   while (true) {
     Attempt attempt = try_to_enter(identity, address, deadline);
     if (attempt.client) return std::move(attempt.client);
@@ -85,11 +86,13 @@ Result<std::unique_ptr<Client>> enter(const Identity& identity, const HostPort& 
       return attempt.refusal->within(
           fmt::format("rank {} joins the job at {}", identity.rank.value(), identity.address));
     }
+    // The last attempt is cut short by the deadline; what the one before it met says more.
+    if (!latest || !deadline.has_passed()) latest = attempt.transient;
     if (deadline.has_passed()) {
       return Error{ErrorCode::timeout,
                    fmt::format("rank {} of {} on host {} found no service at {} in {}: {}", identity.rank.value(),
                                identity.size, own_host_name(), identity.address,
-                               format_duration(steady_clock().now() - started_at), attempt.transient->message()),
+                               format_duration(steady_clock().now() - started_at), latest->message()),
                    "Rank 0 runs the service and never appeared: check that it was started, that this address is its "
                    "machine's, and that no firewall is between"}
           .about(Rank{0});
