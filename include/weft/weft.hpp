@@ -161,11 +161,13 @@ class Communicator {
   /// Joins the job that the environment describes.
   static Outcome<Communicator> create() {
     weft_communicator_t* made = nullptr;
-    return give(weft_create(&made), made);
+    const weft_status_t status = weft_create(&made);
+    return give(status, made);
   }
   static Outcome<Communicator> create(const weft_unique_id_t& id, std::uint32_t rank, std::uint32_t size) {
     weft_communicator_t* made = nullptr;
-    return give(weft_create_with_id(&id, rank, size, &made), made);
+    const weft_status_t status = weft_create_with_id(&id, rank, size, &made);
+    return give(status, made);
   }
   /// Empty for a negative color.
   Outcome<std::optional<Communicator>> split(std::int32_t color, std::int32_t key = 0) {
@@ -177,7 +179,8 @@ class Communicator {
   }
   Outcome<Communicator> duplicate() {
     weft_communicator_t* made = nullptr;
-    return give(weft_duplicate(handle(), &made), made);
+    const weft_status_t status = weft_duplicate(handle(), &made);
+    return give(status, made);
   }
   /// Finishes what is in flight and says goodbye; the destructor does the same and drops the outcome.
   Outcome<void> destroy() { return detail::outcome_of(weft_destroy(communicator_.release())); }
