@@ -17,6 +17,8 @@ namespace weft {
 /// Weft runs on little-endian machines only, so the order in memory is the order on the wire.
 class ByteWriter {
  public:
+  /// One allocation for what is usually written (and gcc 12 warns of an overflow it invents for an empty vector).
+  ByteWriter() { bytes_.reserve(64); }
   template <std::unsigned_integral T>
   ByteWriter& number(T value) {
     const auto* bytes = reinterpret_cast<const std::byte*>(&value);

@@ -28,15 +28,24 @@ function(weft_library)
   add_library(weft::weft ALIAS weft)
 endfunction()
 
-# The `weft` command.
+# The parts of the `weft` command (weft_tools: everything under tools/ but main.cc, so that tests can link them), and the
+# command itself.
 function(weft_tools)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cc)
-  if(NOT sources OR NOT TARGET weft)
+  set(main ${PROJECT_SOURCE_DIR}/tools/main.cc)
+  list(FIND sources ${main} main_index)
+  list(REMOVE_ITEM sources ${main})
+  if(sources)
+    add_library(weft_tools STATIC ${sources})
+    target_include_directories(weft_tools PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(weft_tools PUBLIC weft_collectives CLI11::CLI11 Boost::headers PRIVATE weft_options)
+  endif()
+  if(main_index EQUAL -1 OR NOT TARGET weft)
     return()
   endif()
-  add_executable(weft_command ${sources})
+  add_executable(weft_command ${main})
   set_target_properties(weft_command PROPERTIES OUTPUT_NAME weft RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  target_link_libraries(weft_command PRIVATE weft_options weft weft_collectives CLI11::CLI11 Boost::headers)
+  target_link_libraries(weft_command PRIVATE weft_options weft weft_tools)
 endfunction()
 
 # Micro benches: one executable per *_bench.cc, next to what it measures or under bench/.

@@ -2,20 +2,23 @@
 # Looks at the sources without running them: the format, the arrows between folders, clang-tidy. The last line is
 # "N passed, N failed, N skipped", where each of the three counts as one.
 #
-#   scripts/lint.sh [--changed] [--no-setup]
+#   scripts/lint.sh [--fix] [--changed] [--no-setup]
 #
+#   --fix       first rewrites every source in the right format
 #   --changed   clang-tidy only on sources that differ from the main branch (or have not been committed)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 wants_setup=yes
 only_changed=no
+wants_fix=no
 for word in "$@"; do
   case "$word" in
+    --fix) wants_fix=yes ;;
     --changed) only_changed=yes ;;
     --no-setup) wants_setup=no ;;
     *)
-      sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+      sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
       exit 2
       ;;
   esac
@@ -70,6 +73,7 @@ PYTHON
     <<<"$files" 2> >(grep -vE '^[0-9]+ warnings? (and [0-9]+ errors? )?generated\.$|warnings treated as errors$' >&2)
 }
 
+[[ $wants_fix == no ]] || sources | xargs --no-run-if-empty clang-format -i
 stage "format" check_format
 stage "arrows" scripts/check_arrows.py --report
 stage "tidy" check_tidy

@@ -158,10 +158,11 @@ void PlanBuilder::append(Rank rank, Step step) {
     const LastUse& use = last_use(read);
     if (use.writer >= 0) after.push_back(static_cast<std::uint32_t>(use.writer));
   }
-  if (writes(step.kind)) {  // Write after read, write after write.
+  if (writes(step.kind)) {
     const LastUse& use = last_use(step.destination);
-    after.insert(after.end(), use.readers.begin(), use.readers.end());
-    if (use.writer >= 0) after.push_back(static_cast<std::uint32_t>(use.writer));
+    after.insert(after.end(), use.readers.begin(), use.readers.end());  // Write after read.
+    // Write after write; if somebody has read since, then that reader waits for the writer.
+    if (use.readers.empty() && use.writer >= 0) after.push_back(static_cast<std::uint32_t>(use.writer));
   }
   std::sort(after.begin(), after.end());
   after.erase(std::unique(after.begin(), after.end()), after.end());

@@ -25,6 +25,12 @@ struct Link {
   double free_at_ns = 0;
 };
 
+/// What all transfers of a host to and from others share.
+struct Port {
+  double leaving_free_at_ns = 0;
+  double entering_free_at_ns = 0;
+};
+
 /// A step becomes ready at a time, and the earliest goes first. Of several, sends do: they cost their rank little, and
 /// others wait for them. Then the lower node, so that the answer is one.
 struct Ready {
@@ -46,6 +52,7 @@ class Simulation {
         count_elems_(count_elems),
         elem_size_bytes_(elem_size_bytes),
         slots_(shape.num_hosts()),
+        ports_(shape.num_hosts()),
         rank_free_at_ns_(shape.ranks().value(), 0),
         waits_for_(graph.num_nodes()),
         ready_at_ns_(graph.num_nodes(), 0),
@@ -75,6 +82,7 @@ class Simulation {
   void list_followers();
   double execute(Graph::Node node, double ready_ns);
   double occupy(Rank rank, double ready_ns, double busy_ns);
+  double pass_hosts(std::uint32_t from, std::uint32_t to, double ready_ns, double bytes);
   void push(double at_ns, Graph::Node node) { queue_.push({at_ns, graph_.step(node).kind == StepKind::send, node}); }
   void follow(Graph::Node follower, double done_ns) {
     ready_at_ns_[follower] = std::max(ready_at_ns_[follower], done_ns);
@@ -98,6 +106,7 @@ class Simulation {
   std::uint64_t count_elems_;
   std::uint32_t elem_size_bytes_;
   std::vector<std::vector<Slot>> slots_;  ///< Per host that has fewer than ranks; else empty.
+  std::vector<Port> ports_;               ///< Per host.
   std::vector<double> rank_free_at_ns_;
   std::vector<std::uint32_t> waits_for_;
   std::vector<double> ready_at_ns_;
@@ -151,17 +160,34 @@ double Simulation::occupy(Rank rank, double ready_ns, double busy_ns) {
   return end_ns;
 }
 
+/// When `bytes` have left one host and entered the other, whose ports all their transfers share; they take turns.
+double Simulation::pass_hosts(std::uint32_t from, std::uint32_t to, double ready_ns, double bytes) {
+  if (from == to || model_.host_bytes_per_ns <= 0) return ready_ns;
+  double& leaving_free_at_ns = ports_[from].leaving_free_at_ns;
+  double& entering_free_at_ns = ports_[to].entering_free_at_ns;
+  const double takes_ns = bytes / model_.host_bytes_per_ns;
+  // The ports buffer: one that waits at the second does not hold up the first.
+  leaving_free_at_ns = std::max(ready_ns, leaving_free_at_ns) + takes_ns;
+  entering_free_at_ns = std::max(leaving_free_at_ns, entering_free_at_ns + takes_ns);
+  return entering_free_at_ns;
+}
+
 double Simulation::execute(Graph::Node node, double ready_ns) {
   const Step& step = graph_.step(node);
   const Rank rank = graph_.rank_of(node);
   const double bytes = bytes_of(step.kind == StepKind::send ? step.source : step.destination);
   double busy_ns = model_.local_step_ns;
   switch (step.kind) {
-    case StepKind::send: busy_ns = link(rank, step.peer).cost.per_step_ns; break;
+    case StepKind::send: {
+      const LinkCost& cost = link(rank, step.peer).cost;
+      busy_ns = cost.per_step_ns + (cost.end_bytes_per_ns > 0 ? bytes / cost.end_bytes_per_ns : 0);
+      break;
+    }
     case StepKind::receive:
     case StepKind::receive_reduce: {
       const LinkCost& cost = link(step.peer, rank).cost;
       busy_ns = cost.per_step_ns + (cost.moved_by_processor ? bytes / cost.bytes_per_ns : 0);
+      if (cost.end_bytes_per_ns > 0) busy_ns += bytes / cost.end_bytes_per_ns;
       // Straight from the peer's memory the reduction is done while the bytes move: the slower of the two counts.
       if (step.kind == StepKind::receive_reduce) {
         const double reduce_ns = bytes / model_.reduce_bytes_per_ns;
@@ -180,6 +206,7 @@ double Simulation::execute(Graph::Node node, double ready_ns) {
     if (!used.cost.moved_by_processor) {
       arrival_ns = std::max(end_ns, used.free_at_ns) + bytes / used.cost.bytes_per_ns;
       used.free_at_ns = arrival_ns;
+      arrival_ns = std::max(arrival_ns, pass_hosts(shape_.host_of(rank), shape_.host_of(step.peer), end_ns, bytes));
     }
     follow(graph_.other_end(node), arrival_ns + used.cost.latency_ns);
   }

@@ -16,6 +16,8 @@ struct LinkCost {
   double per_step_ns = 0;   ///< What a processor does for one end of a transfer, whatever its size.
   /// The receiver's processor moves the bytes (memory that both map); else a device does, and the processor is free.
   bool moved_by_processor = false;
+  /// What each end's processor copies into or out of the link (sockets); 0 if it touches no bytes.
+  double end_bytes_per_ns = 0;
 };
 
 /// What a plan runs on.
@@ -28,6 +30,8 @@ struct CostModel {
   std::uint32_t slots_per_host = 0;
   /// What a slot loses when it turns to another rank (if ranks take turns).
   double switch_ns = 0;
+  /// Of all transfers together that leave a host, and of all that enter it; 0 for no limit but the links'.
+  double host_bytes_per_ns = 0;
 };
 
 /// How long the plan takes from when all ranks call it until the last is done.

@@ -213,6 +213,18 @@ Status Graph::find_order() {
   return {};
 }
 
+std::vector<std::uint32_t> Graph::depths() const {
+  std::vector<std::uint32_t> depths(num_nodes(), 0);
+  for (const Node node : order_) {
+    for (const std::uint32_t before : step(node).after) {
+      depths[node] = std::max(depths[node], depths[node_at(rank_of(node), before)]);
+    }
+    const Node send = send_of(node);
+    if (send != kNone) depths[node] = std::max(depths[node], depths[send] + 1);
+  }
+  return depths;
+}
+
 /// Every stuck step waits for another stuck one: walking from one to the next must come back.
 Error Graph::deadlock(const std::vector<std::uint32_t>& waits_for) const {
   std::vector<bool> is_done(num_nodes(), false);

@@ -40,6 +40,8 @@ class Graph {
   }
   /// All nodes; a step after its `after` and a receive after its send.
   [[nodiscard]] const std::vector<Node>& order() const noexcept { return order_; }
+  /// Per node: how many transfers the longest chain of steps that leads to it has, its own included if it is a receive.
+  [[nodiscard]] std::vector<std::uint32_t> depths() const;
   /// For people.
   [[nodiscard]] std::string describe(Node node) const;
 

@@ -146,20 +146,6 @@ Result<bool> SymbolicRun::check_outputs() {
   return is_one_shape;
 }
 
-std::uint32_t depth_of(const Graph& graph) {
-  std::vector<std::uint32_t> depth(graph.num_nodes(), 0);
-  std::uint32_t deepest = 0;
-  for (const Graph::Node node : graph.order()) {
-    for (const std::uint32_t before : graph.step(node).after) {
-      depth[node] = std::max(depth[node], depth[graph.node_at(graph.rank_of(node), before)]);
-    }
-    const Graph::Node send = graph.send_of(node);
-    if (send != Graph::kNone) depth[node] = std::max(depth[node], depth[send] + 1);
-    deepest = std::max(deepest, depth[node]);
-  }
-  return deepest;
-}
-
 }  // namespace
 
 Result<Verdict> verify(const Plan& plan) {
@@ -173,7 +159,8 @@ Result<Verdict> verify(const Plan& plan) {
   WEFT_TRY_ASSIGN(verdict.is_position_independent, run.check_outputs());
   verdict.num_steps = graph.num_nodes();
   verdict.num_transfers = plan.num_transfers;
-  verdict.depth = depth_of(graph);
+  const std::vector<std::uint32_t> depths = graph.depths();
+  if (!depths.empty()) verdict.depth = *std::max_element(depths.begin(), depths.end());
   std::uint64_t most_sent = 0;
   for (const auto& steps : plan.steps) {
     const auto sent = std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::send; });

@@ -27,6 +27,17 @@ struct Bf16 {
     return hn::ShiftRight<16>(rounded(d, value));
   }
 
+  /// One value.
+  template <class DF>
+  static HWY_INLINE hn::Vec<DF> load(DF, std::uint16_t bits) {
+    const hn::Rebind<std::uint32_t, DF> d32;
+    return widen(d32, hn::Set(d32, bits));
+  }
+  template <class DF, class V>
+  static HWY_INLINE std::uint16_t store(DF, V value) {
+    return static_cast<std::uint16_t>(hn::GetLane(narrow(hn::Rebind<std::uint32_t, DF>(), value)));
+  }
+
 #if HWY_TARGET != HWY_SCALAR
   template <class D, class V, class Op>
   static HWY_INLINE V each(D d, V a, V b, const Op& op) {

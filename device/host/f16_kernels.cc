@@ -10,6 +10,31 @@ namespace weft::device::host::HWY_NAMESPACE {
 /// IEEE binary16. Highway's own conversions are used only where they are the processor's (F16C, AVX-512): its
 /// substitutes for older processors truncate and lose NaN.
 struct F16 {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  template <class D, class V, class Op>
+  static HWY_INLINE V each(D d, V a, V b, const Op& op) {
+    const hn::Half<D> dh;
+    const hn::Rebind<::hwy::float16_t, hn::Half<D>> dh16;
+    const hn::Rebind<float, hn::Half<D>> df;
+    const auto lower = op.many(df, hn::PromoteTo(df, hn::BitCast(dh16, hn::LowerHalf(dh, a))),
+                               hn::PromoteTo(df, hn::BitCast(dh16, hn::LowerHalf(dh, b))));
+    const auto upper = op.many(df, hn::PromoteTo(df, hn::BitCast(dh16, hn::UpperHalf(dh, a))),
+                               hn::PromoteTo(df, hn::BitCast(dh16, hn::UpperHalf(dh, b))));
+    return hn::Combine(d, hn::BitCast(dh, hn::DemoteTo(dh16, upper)), hn::BitCast(dh, hn::DemoteTo(dh16, lower)));
+  }
+
+  /// One value.
+  template <class DF>
+  static HWY_INLINE hn::Vec<DF> load(DF df, std::uint16_t bits) {
+    return hn::PromoteTo(
+        df, hn::BitCast(hn::Rebind<::hwy::float16_t, DF>(), hn::Set(hn::Rebind<std::uint16_t, DF>(), bits)));
+  }
+  template <class DF, class V>
+  static HWY_INLINE std::uint16_t store(DF, V value) {
+    const auto half = hn::DemoteTo(hn::Rebind<::hwy::float16_t, DF>(), value);
+    return hn::GetLane(hn::BitCast(hn::Rebind<std::uint16_t, DF>(), half));
+  }
+#else
   /// From bits in the lower half of each lane. A subnormal is an integer times 2^-24.
   template <class D32>
   static HWY_INLINE hn::Vec<hn::Rebind<float, D32>> widen(D32 d, hn::Vec<D32> bits) {
@@ -52,21 +77,20 @@ struct F16 {
     return hn::Or(sign, hn::IfThenElse(is_large, special, finite));
   }
 
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-  template <class D, class V, class Op>
-  static HWY_INLINE V each(D d, V a, V b, const Op& op) {
-    const hn::Half<D> dh;
-    const hn::Rebind<::hwy::float16_t, hn::Half<D>> dh16;
-    const hn::Rebind<float, hn::Half<D>> df;
-    const auto lower = op.many(df, hn::PromoteTo(df, hn::BitCast(dh16, hn::LowerHalf(dh, a))),
-                               hn::PromoteTo(df, hn::BitCast(dh16, hn::LowerHalf(dh, b))));
-    const auto upper = op.many(df, hn::PromoteTo(df, hn::BitCast(dh16, hn::UpperHalf(dh, a))),
-                               hn::PromoteTo(df, hn::BitCast(dh16, hn::UpperHalf(dh, b))));
-    return hn::Combine(d, hn::BitCast(dh, hn::DemoteTo(dh16, upper)), hn::BitCast(dh, hn::DemoteTo(dh16, lower)));
+  template <class DF>
+  static HWY_INLINE hn::Vec<DF> load(DF, std::uint16_t bits) {
+    const hn::Rebind<std::uint32_t, DF> d32;
+    return widen(d32, hn::Set(d32, bits));
   }
-#elif HWY_TARGET != HWY_SCALAR
+  template <class DF, class V>
+  static HWY_INLINE std::uint16_t store(DF, V value) {
+    return static_cast<std::uint16_t>(hn::GetLane(narrow(hn::Rebind<std::uint32_t, DF>(), value)));
+  }
+
+#if HWY_TARGET != HWY_SCALAR
   template <class D, class V, class Op>
-  static HWY_INLINE V each(D d, V a, V b, const Op& op) {
+  static HWY_NOINLINE V each(  // Old processors only: not worth the time to compile it inline.
+      D d, V a, V b, const Op& op) {
     const hn::Repartition<std::uint32_t, D> d32;
     const hn::Repartition<float, D> df;
     const auto lower = hn::Set(d32, 0xFFFFu);
@@ -75,6 +99,7 @@ struct F16 {
     const auto odd = op.many(df, widen(d32, hn::ShiftRight<16>(a32)), widen(d32, hn::ShiftRight<16>(b32)));
     return hn::BitCast(d, hn::Or(narrow(d32, even), hn::ShiftLeft<16>(narrow(d32, odd))));
   }
+#endif
 #endif
 };
 

@@ -103,11 +103,8 @@ struct NarrowFloat : Op {
 #endif
   }
   HWY_INLINE std::uint16_t one(std::uint16_t a, std::uint16_t b) const {
-    const hn::CappedTag<std::uint32_t, 1> d32;
     const hn::CappedTag<float, 1> df;
-    const auto result = static_cast<const Op&>(*this).many(df, Format::widen(d32, hn::Set(d32, a)),
-                                                           Format::widen(d32, hn::Set(d32, b)));
-    return static_cast<std::uint16_t>(hn::GetLane(Format::narrow(d32, result)));
+    return Format::store(df, static_cast<const Op&>(*this).many(df, Format::load(df, a), Format::load(df, b)));
   }
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "device/devices.h"
 #include "device/host/kernels.h"
 
 namespace weft::device {
@@ -101,6 +102,16 @@ void memory_limit(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(3 * size_bytes) * state.iterations());
 }
 BENCHMARK(memory_limit)->RangeMultiplier(4)->Range(4 << 10, 64 << 20);
+
+void find_owner(benchmark::State& state) {
+  const std::byte on_stack{};
+  const std::byte* memory = &on_stack;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(memory);
+    benchmark::DoNotOptimize(&device_of(memory));
+  }
+}
+BENCHMARK(find_owner);
 
 void register_all() {
   constexpr std::string_view kStores[] = {"automatic", "cached", "streaming"};

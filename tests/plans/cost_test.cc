@@ -47,6 +47,30 @@ TEST(PlanCost, TakesTheSlowerOfMovingAndReducingFromMappedMemory) {
   EXPECT_EQ(nanos(plan, model_of(fast), 1000), 1000);
 }
 
+TEST(PlanCost, ChargesBothEndsOfASocketForItsBytes) {
+  const Plan plan = samples::direct_reduce(2, Rank{0});
+  LinkCost socket{.latency_ns = 500, .bytes_per_ns = 2, .per_step_ns = 100};
+  socket.end_bytes_per_ns = 4;
+  EXPECT_EQ(nanos(plan, model_of(socket), 1000), (100 + 1000) + 2000 + 500 + (100 + 1000) + 10 + 1000);
+}
+
+TEST(PlanCost, LetsTransfersBetweenHostsShareThePorts) {
+  PlanBuilder builder{{Collective::broadcast, RankCount{3}, Rank{0}, Placement::in_place}, {.name = "fan"}};
+  for (const std::uint32_t rank : {1U, 2U}) {
+    builder.transfer(builder.input(Rank{0}, 0, 0), builder.output(Rank{rank}, 0, 0), Combine::overwrite);
+  }
+  const Plan plan = *std::move(builder).finish();
+  CostModel model = model_of({.latency_ns = 0, .bytes_per_ns = 4, .per_step_ns = 0});
+  const std::vector<std::uint32_t> alone{0, 1, 2};
+  const std::vector<std::uint32_t> together{0, 1, 1};
+  const std::vector<std::uint32_t> one_host{0, 0, 0};
+  EXPECT_EQ(nanos(plan, model, 1000, Shape::of_hosts(alone)), 1000) << "each on a link of its own";
+  model.host_bytes_per_ns = 2;
+  EXPECT_EQ(nanos(plan, model, 1000, Shape::of_hosts(alone)), 2 * 2000) << "one after the other out of the first host";
+  EXPECT_EQ(nanos(plan, model, 1000, Shape::of_hosts(together)), 2 * 2000) << "and in step into the second";
+  EXPECT_EQ(nanos(plan, model, 1000, Shape::of_hosts(one_host)), 1000) << "inside a host there is no port";
+}
+
 TEST(PlanCost, TransfersOfOnePairTakeTurnsOnTheirLink) {
   PlanBuilder builder{{Collective::broadcast, RankCount{2}, Rank{0}, Placement::in_place},
                       {.name = "halves", .parts_per_block = 2}};

@@ -77,13 +77,13 @@ static_assert(std::atomic<std::uint8_t>::is_always_lock_free && std::atomic<std:
               std::atomic<std::uint64_t>::is_always_lock_free && sizeof(std::atomic<Sleep>) == 4);
 
 /// A message of up to kInlineMax bytes, or the announcement of a longer one, in one cache line.
-struct Line {
-  static constexpr std::size_t kInlineMax = 56;
-  std::array<std::byte, kInlineMax> content;
+struct alignas(128) Line {
+  static constexpr std::size_t kInlineMax = 120;
   /// sequence:32 | kind:4 | size:28, stored last.
   std::atomic<std::uint64_t> control;
+  std::array<std::byte, kInlineMax> content;
 };
-static_assert(sizeof(Line) == 64);
+static_assert(sizeof(Line) == 128);
 
 /// What the reader of a ring tells its writer, and the other way round: words beside the ring.
 struct RingHeader {

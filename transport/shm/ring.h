@@ -44,7 +44,13 @@ class RingView {
 };
 
 /// What a line holds.
-enum class LineKind : std::uint32_t { small = 1, large = 2, notice = 3, closed = 4 };
+enum class LineKind : std::uint32_t {
+  small = 1,
+  large = 2,
+  notice = 3,
+  closed = 4,     ///< The writer closed the link in order.
+  abandoned = 5,  ///< The writer's transport went away without a close.
+};
 
 /// The writing end. Thread: one.
 class RingWriter : public RingView {
@@ -62,19 +68,15 @@ class RingWriter : public RingView {
       if (!has_room(0)) [[unlikely]]
         return false;
       Line& next = line(lines_sent_);
-      small_copy(next.content.data(), header.data(), header.size());
-      small_copy(next.content.data() + header.size(), payload.data(), payload.size());
+      copy_inline(next.content.data(), header);
+      copy_inline(next.content.data() + header.size(), payload);
       publish(next, LineKind::small, size);
       return true;
     }
     if (!has_room(bulk_used_by(size))) [[unlikely]]
       return false;
     std::byte* place = bulk(bulk_sent_);
-    if (header.size() <= Line::kInlineMax) {
-      small_copy(place, header.data(), header.size());
-    } else {
-      std::memcpy(place, header.data(), header.size());
-    }
+    copy_inline(place, header);
     if (!payload.empty()) std::memcpy(place + header.size(), payload.data(), payload.size());
     bulk_sent_ += bulk_used_by(size);
     publish(line(lines_sent_), LineKind::large, size);
@@ -93,8 +95,8 @@ class RingWriter : public RingView {
   /// Room for a notice; may only grow until the next call of a try_ function.
   [[nodiscard]] bool has_line() noexcept { return has_room(0); }
 
-  /// The last word of this ring. Always fits: one line is kept for it.
-  void write_closed() noexcept { publish(line(lines_sent_), LineKind::closed, 0); }
+  /// The last word of this ring, closed or abandoned. Always fits: one line is kept for it.
+  void write_last(LineKind kind) noexcept { publish(line(lines_sent_), kind, 0); }
 
   /// True if a refused write is still waiting for room and there is some now.
   [[nodiscard]] bool has_room_after_refusal() const noexcept {
@@ -103,7 +105,15 @@ class RingWriter : public RingView {
   }
 
  private:
-  /// Invariant: lines_sent_ - lines_returned_ <= num_lines - 1 before write_closed.
+  static void copy_inline(std::byte* destination, std::span<const std::byte> source) noexcept {
+    constexpr std::size_t kSmall = 64;
+    if (source.size() <= kSmall) {
+      small_copy(destination, source.data(), source.size());
+    } else {
+      std::memcpy(destination, source.data(), source.size());
+    }
+  }
+  /// Invariant: lines_sent_ - lines_returned_ <= num_lines - 1 before write_last.
   [[nodiscard]] bool has_room(std::uint64_t bulk_needed) noexcept {
     if (fits(bulk_needed)) [[likely]]
       return true;
@@ -147,6 +157,14 @@ class RingReader : public RingView {
            static_cast<std::uint32_t>(lines_read_ + 1);
   }
 
+  /// Asks for the lines where the next longer message would lie. Done with every look at the control word, the lines come
+  /// together with the word that announces them, not after it: one journey between the caches in place of two.
+  void prefetch_bulk() const noexcept {
+    constexpr std::size_t kAhead = 512;
+    const std::byte* place = bulk(bulk_read_);
+    for (std::size_t offset = 0; offset < kAhead; offset += 64) __builtin_prefetch(place + offset);
+  }
+
   /// Takes the next item; only after has_next(). Nullopt: the words in the ring make no sense.
   [[nodiscard]] std::optional<Item> take() noexcept {
     const Line& next = line(lines_read_);
@@ -160,7 +178,7 @@ class RingReader : public RingView {
       bulk_read_ += bulk_used_by(size);
       return Item{kind, {place, size}};
     }
-    if (kind < LineKind::small || kind > LineKind::closed || size > Line::kInlineMax) return std::nullopt;
+    if (kind < LineKind::small || kind > LineKind::abandoned || size > Line::kInlineMax) return std::nullopt;
     return Item{kind, {next.content.data(), size}};
   }
 

@@ -24,7 +24,7 @@ namespace weft::transport::shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kRuns = 7;
+constexpr int kRuns = 9;
 
 struct Side {
   std::unique_ptr<Transport> transport;
@@ -105,7 +105,7 @@ void bench_flag(int first_core, int second_core) {
   };
   auto* memory = *allocate_shared_memory(sizeof(Words));
   auto* words = reinterpret_cast<Words*>(memory);
-  constexpr std::uint64_t kRounds = 200'000 * kRuns;
+  constexpr std::uint64_t kRounds = 20'000 * kRuns;
   const pid_t child = ::fork();
   pin(child == 0 ? second_core : first_core);
   if (child == 0) {
@@ -133,7 +133,7 @@ void bench_flag(int first_core, int second_core) {
 }
 
 void bench_latency(int first_core, int second_core, std::size_t size) {
-  const std::size_t rounds = size <= 1024 ? 100'000 : 10'000;
+  const std::size_t rounds = size <= 1024 ? 20'000 : 2'000;
   std::vector<std::byte> payload(size);
   const auto echo = [&](Side& side) {
     std::vector<std::byte> copy(size);
@@ -164,7 +164,7 @@ void bench_latency(int first_core, int second_core, std::size_t size) {
 }
 
 void bench_rate(int first_core, int second_core, std::size_t size) {
-  const std::size_t count = size <= 1024 ? 3'000'000 : (std::size_t{1} << 30) / size;
+  const std::size_t count = size <= 1024 ? 500'000 : (std::size_t{1} << 28) / size;
   std::vector<std::byte> payload(size);
   const auto measure = [&](Side& side) {
     double best = 1e9;
@@ -197,7 +197,7 @@ double bench_large(int first_core, int second_core, std::size_t size, const char
   double result = 0;
   const bool is_mapped = std::strcmp(way, "mapped") == 0;
   const bool is_staged = std::strcmp(way, "staging") == 0;
-  const std::size_t repeats = std::max<std::size_t>(3, (std::size_t{256} << 20) / size);
+  const std::size_t repeats = std::clamp<std::size_t>((std::size_t{64} << 20) / size, 1, 200);
   const auto owner = [&](Side& side) {
     std::vector<std::byte> plain(is_mapped ? 0 : size, std::byte{1});
     std::byte* base = is_mapped ? *allocate_shared_memory(size) : plain.data();

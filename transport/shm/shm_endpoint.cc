@@ -63,13 +63,14 @@ void ShmEndpoint::after_publish() noexcept {
 }
 
 Status ShmEndpoint::check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept {
+  const std::uint64_t local_region_size = local.region == nullptr ? 0 : local.region->size_bytes;
   const bool is_local_inside =
-      local.offset <= local.region->size_bytes && local.size_bytes <= local.region->size_bytes - local.offset;
+      local.offset <= local_region_size && local.size_bytes <= local_region_size - local.offset;
   const bool is_remote_inside = remote.offset <= key.size_bytes && remote.size_bytes <= key.size_bytes - remote.offset;
   if (!is_local_inside || !is_remote_inside || local.size_bytes != remote.size_bytes) {
-    return Error{ErrorCode::out_of_range, fmt::format("bytes {}+{} of a region of {} here, {}+{} of {} at the peer",
-                                                      local.offset, local.size_bytes, local.region->size_bytes,
-                                                      remote.offset, remote.size_bytes, key.size_bytes)}
+    return Error{ErrorCode::out_of_range,
+                 fmt::format("bytes {}+{} of a region of {} here, {}+{} of {} at the peer", local.offset,
+                             local.size_bytes, local_region_size, remote.offset, remote.size_bytes, key.size_bytes)}
         .about(peer());
   }
   return {};
@@ -80,9 +81,6 @@ Result<Posted> ShmEndpoint::post_write(LocalSlice source, RemoteSlice destinatio
   if (!is_open()) [[unlikely]]
     return refusal();
   const KeyContent key = decode_key(destination.key);
-  if (source.region == nullptr) {
-    return Error{ErrorCode::invalid_argument, "a write from no region"}.about(peer());
-  }
   WEFT_TRY(check(source, destination, key));
   std::byte* place = nullptr;
   if (source.size_bytes > 0) {
@@ -105,9 +103,6 @@ Result<Posted> ShmEndpoint::post_read(LocalSlice destination, RemoteSlice source
   if (!is_open()) [[unlikely]]
     return refusal();
   const KeyContent key = decode_key(source.key);
-  if (destination.region == nullptr) {
-    return Error{ErrorCode::invalid_argument, "a read into no region"}.about(peer());
-  }
   WEFT_TRY(check(destination, source, key));
   if (!key.is_shared && parts_.plain_path != PlainPath::read) {
     return Error{ErrorCode::unsupported, "this pair cannot read each other's plain memory (process_vm_readv)",
@@ -190,7 +185,7 @@ void ShmEndpoint::fail(Error cause) noexcept {
 
 Error ShmEndpoint::refusal() const noexcept {
   if (failure_) return *failure_;
-  return Error{ErrorCode::closed, closed_here_ ? "the link was closed here" : "the peer closed the link"}.about(peer());
+  return Error{ErrorCode::closed, has_left_ ? "the link was closed here" : "the peer closed the link"}.about(peer());
 }
 
 std::string ShmEndpoint::describe() const {
@@ -198,12 +193,16 @@ std::string ShmEndpoint::describe() const {
                      parts_.plain_path == PlainPath::read ? "process_vm_readv" : "messages");
 }
 
-void ShmEndpoint::close() noexcept {
-  if (closed_here_) return;
-  closed_here_ = true;
+void ShmEndpoint::close() noexcept { leave(LineKind::closed); }
+
+void ShmEndpoint::abandon() noexcept { leave(LineKind::abandoned); }
+
+void ShmEndpoint::leave(LineKind last_word) noexcept {
+  if (has_left_) return;
+  has_left_ = true;
   is_open_ = false;
   // What was posted lies in the peer's segment already; the last word goes behind it.
-  writer_.write_closed();
+  writer_.write_last(last_word);
   after_publish();
   segments_.clear();
 }

@@ -64,6 +64,8 @@ class ShmEndpoint final : public Endpoint {
   /// Ends what has_delivered says: the room goes back to the peer.
   void return_room() noexcept;
   void set_peer_closed() noexcept;
+  /// The transport goes away: the peer's link fails unless this end had closed.
+  void abandon() noexcept;
   /// Keeps the first cause.
   void fail(Error cause) noexcept;
 
@@ -71,13 +73,14 @@ class ShmEndpoint final : public Endpoint {
   /// Why nothing can be posted.
   [[nodiscard]] Error refusal() const noexcept;
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  void leave(LineKind last_word) noexcept;
   void after_publish() noexcept;
   Status check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept;
   Status read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept;
 
   RingWriter writer_;
-  bool is_open_ = true;  ///< Not closed by either side, not failed.
-  bool closed_here_ = false;
+  bool is_open_ = true;    ///< Not closed by either side, not failed.
+  bool has_left_ = false;  ///< The last word was written.
   bool peer_closed_ = false;
   LinkParts parts_;
   DoneQueue& done_;

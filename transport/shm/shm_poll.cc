@@ -36,6 +36,7 @@ std::size_t ShmRank::poll(std::span<Completion> out) noexcept {
     std::size_t index = first_direct_ + i;
     if (index >= direct_.size()) index -= direct_.size();
     ShmEndpoint& link = *direct_[index];
+    link.reader.prefetch_bulk();
     if (link.reader.has_next()) collect(link, out, count);
   }
   if (count == out.size() && ++first_direct_ >= direct_.size()) first_direct_ = 0;
@@ -49,9 +50,10 @@ std::size_t ShmRank::poll(std::span<Completion> out) noexcept {
 void ShmRank::collect(ShmEndpoint& link, std::span<Completion> out, std::size_t& count) noexcept {
   while (count < out.size() && link.reader.has_next()) {
     const auto item = link.reader.take();
-    if (!item) [[unlikely]] {
+    if (!item || item->kind == LineKind::abandoned) [[unlikely]] {
       link.fail(Error{ErrorCode::peer_failed,
-                      fmt::format("process {} wrote words into its ring that make no sense", link.pid())}
+                      item ? fmt::format("process {} gave its transport up without closing the link", link.pid())
+                           : fmt::format("process {} wrote words into its ring that make no sense", link.pid())}
                     .about(link.peer()));
       out[count++] = news(Completion::Kind::failed, link.peer());
       stop_receiving(link);
@@ -78,6 +80,7 @@ void ShmRank::collect(ShmEndpoint& link, std::span<Completion> out, std::size_t&
         link.set_peer_closed();
         stop_receiving(link);
         return;
+      case LineKind::abandoned: return;  // Above.
     }
   }
 }

@@ -40,7 +40,7 @@ Status ShmRank::open() {
 ShmRank::~ShmRank() {
   if (own_.header == nullptr) return;
   own_.header->leaving.store(1, std::memory_order_release);
-  for (auto& [rank, link] : links_) link->close();
+  for (auto& [rank, link] : links_) link->abandon();
 }
 
 Endpoint* ShmRank::endpoint(Rank peer) noexcept {
