@@ -114,7 +114,8 @@ struct RingGeometry {
 
 /// The rings of a rank with `num_peers` peers on its host take about 8 MiB together, whatever their number.
 constexpr RingGeometry ring_geometry(std::size_t num_peers) noexcept {
-  // 512 KiB and 512 lines for few peers: larger was not faster in shm_bench, and it would leave the caches.
+  // 512 KiB for few peers: one ring each way fills a second-level cache of 1 MiB and no more.
+  // A line for each KiB of bulk: messages of that average size use up both at the same time.
   std::uint64_t bulk = std::uint64_t{512} << 10;
   while (bulk > (std::uint64_t{32} << 10) && bulk * num_peers > (std::uint64_t{8} << 20)) bulk /= 2;
   return {.num_lines = static_cast<std::uint32_t>(bulk >> 10) < 64 ? 64 : static_cast<std::uint32_t>(bulk >> 10),
