@@ -7,19 +7,15 @@
 #include "tools/bench/description.h"
 
 namespace weft::tools {
-namespace {
-
 Result<std::uint64_t> check_once(weft_communicator_t* communicator, Operation& operation) {
   operation.prepare();
   WEFT_TRY(checked(weft_barrier(communicator)));
   WEFT_TRY(checked(operation.run()));
-  WEFT_TRY_ASSIGN(const std::uint64_t wrong, sum_over_ranks(communicator, operation.count_wrong()));
+  const std::uint64_t wrong = operation.count_wrong();
   // No rank may go on to write what another one still reads.
   WEFT_TRY(checked(weft_barrier(communicator)));
   return wrong;
 }
-
-}  // namespace
 
 Result<std::uint64_t> sum_over_ranks(weft_communicator_t* communicator, std::uint64_t own) {
   WEFT_TRY(checked(weft_all_reduce(communicator, &own, &own, 1, WEFT_U64, WEFT_SUM)));
@@ -67,7 +63,7 @@ Result<Measured> measure(weft_communicator_t* communicator, const BenchOptions& 
     WEFT_TRY_ASSIGN(const std::uint64_t later, check_once(communicator, operation));
     wrong += later;
   }
-  measured.wrong = wrong;
+  WEFT_TRY_ASSIGN(measured.wrong, sum_over_ranks(communicator, wrong));
   return measured;
 }
 

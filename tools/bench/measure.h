@@ -27,6 +27,9 @@ Result<Measured> time_calls(weft_communicator_t* communicator, const BenchOption
 /// The same for a collective, whose result is checked before and after, outside of what is timed.
 Result<Measured> measure(weft_communicator_t* communicator, const BenchOptions& options, Operation& operation);
 
+/// Runs the collective once and counts this rank's wrong elements; no rank leaves before all have counted. Collective.
+Result<std::uint64_t> check_once(weft_communicator_t* communicator, Operation& operation);
+
 /// The sum over all ranks, on all ranks. Collective.
 Result<std::uint64_t> sum_over_ranks(weft_communicator_t* communicator, std::uint64_t own);
 
