@@ -384,7 +384,10 @@ Result<Wiring> connect_group(bootstrap::Session& session, const bootstrap::Group
 
 Wiring lone_wiring() {
   Wiring wiring;
-  wiring.ranks.push_back({own_host_name(), static_cast<std::uint32_t>(getpid()), own_boot_id(), {}, {}});
+  RankRecord own;
+  own.host = own_host_name();
+  own.pid = static_cast<std::uint32_t>(getpid());
+  wiring.ranks.push_back(std::move(own));
   wiring.links.resize(1);
   wiring.links[0].name = "rank 0";
   wiring.reports.resize(1);
