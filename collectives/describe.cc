@@ -20,8 +20,8 @@ std::string json_list(const std::vector<std::string>& items) {
 std::string Communicator::describe() const {
   std::string text = "{\n";
   text += "  \"schema\": \"weft-communicator-1\",\n";
-  text += fmt::format("  \"rank\": {}, \"size\": {}, \"hosts\": {},\n", rank().value(), ranks().value(),
-                      wiring_.shape.num_hosts());
+  text += fmt::format("  \"rank\": {}, \"size\": {}, \"hosts\": {}, \"cores_per_host\": {},\n", rank().value(),
+                      ranks().value(), wiring_.shape.num_hosts(), wiring_.cores_per_host);
   text += fmt::format("  \"identity\": {}, \"kernels\": {},\n", json_string(job_->identity.source),
                       json_string(device::kernel_target()));
   text += fmt::format("  \"waiting\": {},\n",
