@@ -32,7 +32,7 @@ struct Sweep {
 Result<std::optional<Measurement>> measure_one(Sweep& sweep, Placement placement, std::uint64_t count) {
   BenchContext& context = sweep.context;
   if (!wants(context.options, sweep.collective, placement)) return std::optional<Measurement>{};
-  Operation operation{context.communicator, sweep.memory,
+  CollectiveCall operation{context.communicator, sweep.memory,
                       {sweep.collective, placement, count, context.options.type, sweep.op, context.options.root}};
   WEFT_TRY_ASSIGN(const Measured measured, measure(context.communicator, context.options, operation));
   const std::uint64_t bytes = message_bytes(sweep.collective, count, device::size_of(context.options.type), context.ranks);
