@@ -92,7 +92,12 @@ std::string printable(std::string text) {
   return text;
 }
 
-Result<Error> read_error(ByteReader& reader, std::string_view what) {
+/// An error that a message carries; in a type of its own, since a Result<Error> would take it for its own failure.
+struct CarriedError {
+  Error error;
+};
+
+Result<CarriedError> read_error(ByteReader& reader, std::string_view what) {
   const auto code = reader.number<std::uint8_t>();
   const auto has_peer = reader.number<std::uint8_t>();
   const auto peer = reader.number<std::uint32_t>();
@@ -103,7 +108,7 @@ Result<Error> read_error(ByteReader& reader, std::string_view what) {
     return Error{ErrorCode::malformed, std::string(what) + " carries an unknown error code"};
   }
   const Error error{static_cast<ErrorCode>(code), std::move(doing), std::move(remedy)};
-  return has_peer == 1 ? error.about(Rank{peer}) : error;
+  return CarriedError{has_peer == 1 ? error.about(Rank{peer}) : error};
 }
 
 Error too_long(std::string_view what) {
@@ -185,8 +190,8 @@ Result<ServiceMessage> decode_service_message(std::span<const std::byte> bytes) 
       return ServiceMessage{WelcomeMessage{size}};
     }
     case Kind::refused: {
-      WEFT_TRY_ASSIGN(auto error, read_error(reader, "a refusal"));
-      return ServiceMessage{RefusedMessage{std::move(error)}};
+      WEFT_TRY_ASSIGN(auto carried, read_error(reader, "a refusal"));
+      return ServiceMessage{RefusedMessage{std::move(carried.error)}};
     }
     case Kind::result: {
       const ExchangeKey key = read_key(reader);
@@ -197,8 +202,8 @@ Result<ServiceMessage> decode_service_message(std::span<const std::byte> bytes) 
     }
     case Kind::failed: {
       const ExchangeKey key = read_key(reader);
-      WEFT_TRY_ASSIGN(auto error, read_error(reader, "a failure"));
-      return ServiceMessage{FailedMessage{key, std::move(error)}};
+      WEFT_TRY_ASSIGN(auto carried, read_error(reader, "a failure"));
+      return ServiceMessage{FailedMessage{key, std::move(carried.error)}};
     }
     case Kind::closing: {
       WEFT_TRY(reader.finish("a closing message"));

@@ -20,7 +20,7 @@ namespace {
 /// How long rank 0 looks for a service that somebody else runs at an address that is not of this machine.
 constexpr Nanos kForeignServiceTimeout = std::chrono::seconds(5);
 /// A service of this job at a busy port answers in milliseconds; a busy port is to be reported within a second.
-constexpr Nanos kProbeTimeout = std::chrono::milliseconds(800);
+constexpr Nanos kProbeTimeout = std::chrono::milliseconds(500);
 
 std::string own_host_name() {
   std::array<char, 256> name{};
@@ -78,6 +78,7 @@ Attempt try_to_enter(const Identity& identity, const HostPort& address, Deadline
 Result<std::unique_ptr<Client>> enter(const Identity& identity, const HostPort& address, Deadline deadline) {
   const Nanos started_at = steady_clock().now();
   Backoff backoff{identity.rank.value() + (static_cast<std::uint64_t>(getpid()) << 32)};
+  std::optional<Error> latest;
   while (true) {
     Attempt attempt = try_to_enter(identity, address, deadline);
     if (attempt.client) return std::move(attempt.client);
@@ -85,11 +86,13 @@ Result<std::unique_ptr<Client>> enter(const Identity& identity, const HostPort& 
       return attempt.refusal->within(
           fmt::format("rank {} joins the job at {}", identity.rank.value(), identity.address));
     }
+    // The last attempt is cut short by the deadline; what the one before it met says more.
+    if (!latest || !deadline.has_passed()) latest = attempt.transient;
     if (deadline.has_passed()) {
       return Error{ErrorCode::timeout,
                    fmt::format("rank {} of {} on host {} found no service at {} in {}: {}", identity.rank.value(),
                                identity.size, own_host_name(), identity.address,
-                               format_duration(steady_clock().now() - started_at), attempt.transient->message()),
+                               format_duration(steady_clock().now() - started_at), latest->message()),
                    "Rank 0 runs the service and never appeared: check that it was started, that this address is its "
                    "machine's, and that no firewall is between"}
           .about(Rank{0});
@@ -117,6 +120,18 @@ Status await_welcome(Client& client, const Identity& identity, Deadline deadline
   return Error{ErrorCode::malformed, where + " sent an unexpected message"};
 }
 
+/// Whether a service of this very job answers. Somebody else says so at once; a service that is under a flood of
+/// strangers may hang up on the first attempt.
+bool answers(const HostPort& address, const Secret& secret, Deadline deadline) {
+  Backoff backoff{1};
+  while (true) {
+    const auto found = Client::connect(address, secret, deadline);
+    if (found) return true;
+    if (deadline.has_passed() || failed_attempt(found.error()).refusal) return false;
+    backoff.wait(deadline);
+  }
+}
+
 /// Starts the service in this process, or finds that one of this job is there already (then: nothing).
 Result<std::unique_ptr<Service>> serve_or_find(const Identity& identity, const HostPort& address, Deadline deadline) {
   const Deadline foreign = Deadline::after(kForeignServiceTimeout);
@@ -130,8 +145,7 @@ Result<std::unique_ptr<Service>> serve_or_find(const Identity& identity, const H
     const bool is_busy = why.code() == ErrorCode::address_in_use;
     if (!is_busy && why.code() != ErrorCode::not_found) return why;
     // Somebody is there, or the address is another machine's: a service of this very job may have been started there.
-    const auto found = Client::connect(address, identity.secret, Deadline::after(kProbeTimeout));
-    if (found) {
+    if (answers(address, identity.secret, Deadline::after(kProbeTimeout))) {
       log::info("bootstrap: a service of this job answers at {}", identity.address);
       return std::unique_ptr<Service>{};
     }

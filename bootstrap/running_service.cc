@@ -54,6 +54,8 @@ struct RunningService::Connection {
   std::deque<std::shared_ptr<const std::vector<std::byte>>> queue;
   bool is_sending = false;
   bool closes_when_sent = false;
+  const char* dropped_because = nullptr;  ///< Why this side ended a stranger's connection.
+  bool ends_with_service = false;
   bool has_proven = false;  ///< The secret.
   bool is_member = false;
 };
@@ -108,7 +110,9 @@ void RunningService::start_serving(asio::ip::tcp::socket socket) {
   connection->deadline.expires_after(limits_.deadline);
   connection->deadline.async_wait([connection](const boost::system::error_code& failure) {
     // A timer that fired in the moment of admission must not end a member.
-    if (!failure && !connection->is_member) connection->stream.close();
+    if (failure || connection->is_member) return;
+    connection->dropped_because = "it took too long";
+    connection->stream.close();
   });
   strangers_.emplace(id, connection);
   asio::co_spawn(*context_, serve(connection), kMustNotThrow);
@@ -118,17 +122,19 @@ void RunningService::drop_oldest_stranger() {
   if (strangers_.empty()) return;
   const ConnectionPtr oldest = strangers_.begin()->second;
   strangers_.erase(strangers_.begin());
+  oldest->dropped_because = "there are too many";
   oldest->stream.close();  // Its coroutine wakes up, counts it and ends.
 }
 
 void RunningService::turn_away(const Connection& connection, const Error& why) {
   // One that proves the secret and goes only looked whether this job's service is here.
-  if (is_stopping_ || connection.has_proven) return;
+  if (connection.ends_with_service || connection.has_proven) return;
   ++num_turned_away_;
   // A flood must not become a flood of lines: all of the first, then fewer and fewer.
   constexpr std::uint64_t kAlwaysLogged = 10;
   if (num_turned_away_ <= kAlwaysLogged || std::has_single_bit(num_turned_away_)) {
-    log::info("bootstrap: stranger {} from {} turned away: {}", num_turned_away_, connection.remote, why.doing());
+    log::info("bootstrap: stranger {} from {} turned away: {}", num_turned_away_, connection.remote,
+              connection.dropped_because != nullptr ? connection.dropped_because : why.doing());
   }
 }
 
@@ -151,7 +157,7 @@ asio::awaitable<void> RunningService::serve(ConnectionPtr connection) {
   connection->deadline.cancel();
   // It may have been dropped in the moment in which its last byte arrived; a rank comes again then.
   if (!joined || is_stopping_ || !connection->stream.socket().is_open()) {
-    turn_away(*connection, joined ? Error{ErrorCode::limit_exceeded, "too slow or too many"} : joined.error());
+    turn_away(*connection, joined ? Error{ErrorCode::closed, "dropped"} : joined.error());
     connection->stream.close();
     end_if_stopped();
     co_return;
@@ -271,7 +277,10 @@ void RunningService::stop() {
   acceptor_.close(ignored);
   pause_.cancel();
   timer_.cancel();
-  for (const auto& [id, connection] : strangers_) connection->stream.close();
+  for (const auto& [id, connection] : strangers_) {
+    connection->ends_with_service = connection->stream.socket().is_open();
+    connection->stream.close();
+  }
   stop_timer_.expires_after(kStopTimeout);
   stop_timer_.async_wait([this](const boost::system::error_code& failure) {
     if (!failure) close_everything();

@@ -18,6 +18,8 @@ struct UserCall {
   device::DataType type = device::DataType::u8;
   device::ReduceOp op = device::ReduceOp::sum;
   std::uint32_t root = 0;
+
+  friend bool operator==(const UserCall&, const UserCall&) = default;
 };
 
 /// The contract that the call asks for on rank `own` of `ranks`, with the placement its buffers have there.

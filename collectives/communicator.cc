@@ -106,6 +106,7 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
                 slicing_of(job_->settings)),
       waitable_{nullptr, pointers_to(wiring_.transports),
                 Spin{job_->settings.duration(Setting::spin), wiring_.cores}},
+      timeout_(job_->settings.duration(Setting::timeout)),
       fork_generation_(current_fork_generation()) {
   engine::Engine::Options options;
   options.own_rank = rank();
@@ -156,25 +157,27 @@ Status Communicator::check_usable() {
   WEFT_TRY(check_usable())
 
 Status Communicator::make_room() {
-  if (programs_.is_full() && engine_->num_in_flight() == 0) programs_.trim();
+  if (programs_.is_full() && engine_->num_in_flight() == 0) {
+    programs_.trim();
+    last_program_ = nullptr;
+  }
   if (engine_->has_room()) return {};
-  if (!wait_until(waitable_, operation_deadline(), [this] { return engine_->has_room() || engine_->failure(); })) {
+  if (!wait_until(waitable_, operation_patience(), [this] { return engine_->has_room() || engine_->failure(); })) {
     return Error{ErrorCode::timeout, "64 operations are in flight and none of them finishes"};
   }
   if (engine_->failure()) return *engine_->failure();
   return {};
 }
 
-Deadline Communicator::operation_deadline() const {
-  return Deadline::after(job_->settings.duration(Setting::timeout));
-}
-
 Result<engine::RequestId> Communicator::start(const UserCall& call) {
   WEFT_ENTER();
-  WEFT_TRY_ASSIGN(const Contract contract, contract_of(call, rank(), ranks()));
-  WEFT_TRY(make_room());
-  WEFT_TRY_ASSIGN(const engine::Program* program, programs_.collective({contract, call.type, call.op, call.count}));
-  return engine_->start(*program, call.send, call.receive);
+  if (programs_.is_full() || !engine_->has_room()) WEFT_TRY(make_room());
+  if (last_program_ == nullptr || call != last_call_) {
+    WEFT_TRY_ASSIGN(const Contract contract, contract_of(call, rank(), ranks()));
+    WEFT_TRY_ASSIGN(last_program_, programs_.collective({contract, call.type, call.op, call.count}));
+    last_call_ = call;
+  }
+  return engine_->start(*last_program_, call.send, call.receive);
 }
 
 Result<engine::RequestId> Communicator::start_plan(const plan::Plan& plan, const UserCall& call) {
@@ -245,20 +248,14 @@ Result<engine::RequestId> Communicator::start_receive(void* receive, std::uint64
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::receive, peer), nullptr, receive);
 }
 
-Status Communicator::wait(engine::RequestId request, Deadline deadline) {
+Status Communicator::wait(engine::RequestId request, Patience patience) {
   const Occupied occupied(*this);
   if (!occupied.is_owner()) {
     return Error{ErrorCode::invalid_argument, "the communicator is used by two threads at once"};
   }
   if (fork_generation_ != current_fork_generation()) return check_usable();
   enlist(waitable_);
-  const bool is_done = wait_for(waitable_, request, deadline, [this] {
-    if (is_abort_wanted_.load(std::memory_order_relaxed)) [[unlikely]] {
-      act_on_abort();
-    }
-    return false;
-  });
-  if (is_done) return engine_->collect(request);
+  if (wait_for(waitable_, request, patience, is_abort_wanted_, [this] { act_on_abort(); })) return engine_->collect(request);
   return Error{ErrorCode::timeout, engine_->explain(request),
                "Look at those ranks: are they stopped, slow, or in another call? WEFT_TIMEOUT sets the limit."};
 }
@@ -285,7 +282,7 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t color, st
   ByteWriter own;
   own.number(static_cast<std::uint32_t>(color)).number(static_cast<std::uint32_t>(key));
   WEFT_TRY_ASSIGN(const auto blobs, job_->session->all_gather(group_, fmt::format("split {}", split), own.bytes(),
-                                                              operation_deadline()));
+                                                              exchange_deadline()));
   struct Member {
     std::int32_t key;
     std::uint32_t index;
@@ -333,7 +330,7 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
     return window;
   }
   WEFT_TRY_ASSIGN(const auto blobs, job_->session->all_gather(group_, fmt::format("window {}", window), own.bytes(),
-                                                              operation_deadline()));
+                                                              exchange_deadline()));
   for (std::uint32_t peer = 0; peer < blobs.size(); ++peer) {
     ByteReader reader(blobs[peer]);
     for (std::uint32_t target = 0; target < ranks().value(); ++target) {
@@ -358,7 +355,7 @@ Status Communicator::destroy_window(std::uint32_t window) {
   WEFT_TRY(make_room());
   WEFT_TRY_ASSIGN(const engine::Program* program, programs_.collective({contract, device::DataType::u8, {}, 0}));
   WEFT_TRY_ASSIGN(const engine::RequestId request, engine_->start(*program, nullptr, nullptr));
-  if (!wait_for(waitable_, request, operation_deadline(), {})) {
+  if (!wait_for(waitable_, request, operation_patience(), is_abort_wanted_, [this] { act_on_abort(); })) {
     return Error{ErrorCode::timeout, "window: " + engine_->explain(request)};
   }
   WEFT_TRY(engine_->collect(request));
@@ -376,12 +373,12 @@ Result<engine::RequestId> Communicator::put(std::uint32_t window, const void* so
   return engine_->start_put(window, source, size_bytes, peer, offset, with_signal);
 }
 
-Status Communicator::wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Deadline deadline) {
+Status Communicator::wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Patience patience) {
   WEFT_ENTER();
   if (peer.value() >= ranks().value()) {
     return Error{ErrorCode::invalid_argument, fmt::format("signal: peer {} of {}", peer.value(), ranks().value())};
   }
-  const bool is_done = wait_until(waitable_, deadline, [&] {
+  const bool is_done = wait_until(waitable_, patience, [&] {
     if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
     return engine_->failure().has_value() || engine_->signals(window, peer) >= count;
   });
@@ -425,7 +422,7 @@ Status Communicator::finalize() {
   if (fork_generation_ != current_fork_generation()) return {};
   Status status;
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
-  if (!engine_->failure() && !wait_until(waitable_, operation_deadline(), [this] {
+  if (!engine_->failure() && !wait_until(waitable_, operation_patience(), [this] {
         return engine_->num_in_flight() == 0 || engine_->failure() || is_abort_wanted_.load();
       })) {
     status = Error{ErrorCode::timeout, "operations are still in flight while the communicator is destroyed"};

@@ -44,11 +44,11 @@ class Communicator {
   Result<engine::RequestId> start_plan(const plan::Plan& plan, const UserCall& call);
 
   /// Waits for the request and collects it. Errors: the operation's; timeout — it is still in flight.
-  Status wait(engine::RequestId request, Deadline deadline);
+  Status wait(engine::RequestId request, Patience patience);
+  /// How long an operation may last (WEFT_TIMEOUT).
+  [[nodiscard]] Patience operation_patience() const noexcept { return Patience::of(timeout_); }
   /// The operation's status once it is complete; nullopt while it is in flight.
   std::optional<Status> test(engine::RequestId request);
-  /// The deadline of an operation that starts now (WEFT_TIMEOUT).
-  [[nodiscard]] Deadline operation_deadline() const;
 
   /// A communicator of the ranks that give the same color; null for a negative color.
   Result<std::unique_ptr<Communicator>> split(std::int32_t color, std::int32_t key);
@@ -59,7 +59,7 @@ class Communicator {
   Status destroy_window(std::uint32_t window);
   Result<engine::RequestId> put(std::uint32_t window, const void* source, std::uint64_t size_bytes, Rank peer,
                                 std::uint64_t offset, bool with_signal);
-  Status wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Deadline deadline);
+  Status wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Patience patience);
 
   /// Ends every operation here and at the peers. Thread: any.
   void abort(const std::string& reason);
@@ -77,9 +77,7 @@ class Communicator {
   [[nodiscard]] Status check_usable();
   Status make_room();
   void act_on_abort();
-  void trace_started(engine::RequestId request);
-  void trace_finished(engine::RequestId request);
-  [[nodiscard]] Rank checked(Rank peer) const;
+  [[nodiscard]] Deadline exchange_deadline() const { return Deadline::after(timeout_); }
 
   std::shared_ptr<Job> job_;
   bootstrap::Group group_;
@@ -88,6 +86,10 @@ class Communicator {
   std::unique_ptr<engine::Engine> engine_;
   Waitable waitable_;
   Trace trace_;
+  Nanos timeout_;
+  /// The latest collective that was checked, and its program: a loop makes the same call again.
+  UserCall last_call_;
+  const engine::Program* last_program_ = nullptr;
   std::uint64_t num_splits_ = 0;
   std::uint32_t num_windows_ = 0;
   std::uint32_t fork_generation_ = 0;

@@ -25,7 +25,8 @@ void warn_of_unknown_variables() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text{*entry};
-    names.emplace_back(text.substr(0, text.find('=')));
+    // WEFT_TEST_ variables are between scripts and tests.
+    if (!text.starts_with("WEFT_TEST_")) names.emplace_back(text.substr(0, text.find('=')));
   }
   for (const std::string& unknown : Settings::unknown_variables(names)) log::warning("unknown variable {}", unknown);
 }

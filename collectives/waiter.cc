@@ -69,13 +69,18 @@ void sleep_on(const Waitable& own, Nanos limit) {
 
 void enlist(Waitable& waitable) {
   auto& list = enlisted();
+  if (waitable.list == &list) return;
   if (std::find(list.begin(), list.end(), &waitable) == list.end()) list.push_back(&waitable);
+  waitable.list = &list;
 }
 
-void delist(Waitable& waitable) { std::erase(enlisted(), &waitable); }
+void delist(Waitable& waitable) {
+  std::erase(enlisted(), &waitable);
+  waitable.list = nullptr;
+}
 
 template <class IsDone>
-static bool wait_loop(Waitable& own, Deadline deadline, const IsDone& is_done) {
+static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
   own.spin.reset();
   std::uint32_t polls = 0;
   const bool has_others = enlisted().size() > 1;
@@ -91,7 +96,7 @@ static bool wait_loop(Waitable& own, Deadline deadline, const IsDone& is_done) {
       case Spin::Step::yield: sched_yield(); break;
       case Spin::Step::sleep: {
         if (has_others && progress_others(own)) break;
-        const Nanos left = deadline.remaining();
+        const Nanos left = patience.deadline().remaining();
         if (left == Nanos::zero()) return is_done();
         sleep_on(own, std::min(left, own.engine->must_poll() ? kSleepToPostAgain : kSleepMax));
         break;
@@ -101,13 +106,18 @@ static bool wait_loop(Waitable& own, Deadline deadline, const IsDone& is_done) {
   return true;
 }
 
-bool wait_until(Waitable& own, Deadline deadline, const std::function<bool()>& is_done) {
-  return wait_loop(own, deadline, is_done);
+bool wait_until(Waitable& own, Patience patience, const std::function<bool()>& is_done) {
+  return wait_loop(own, patience, is_done);
 }
 
-bool wait_for(Waitable& own, engine::RequestId request, Deadline deadline, const std::function<bool()>& is_interrupted) {
-  return wait_loop(own, deadline,
-                   [&] { return own.engine->is_finished(request) || (is_interrupted && is_interrupted()); });
+bool wait_for(Waitable& own, engine::RequestId request, Patience patience, const std::atomic<bool>& interrupt,
+              const std::function<void()>& on_interrupt) {
+  return wait_loop(own, patience, [&] {
+    if (interrupt.load(std::memory_order_relaxed)) [[unlikely]] {
+      on_interrupt();
+    }
+    return own.engine->is_finished(request);
+  });
 }
 
 }  // namespace weft::collectives

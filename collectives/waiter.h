@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,6 +18,24 @@ struct Waitable {
   engine::Engine* engine = nullptr;
   std::vector<transport::Transport*> transports;
   Spin spin;
+  const void* list = nullptr;  ///< The thread's list that this is in.
+};
+
+/// How long a wait may last. A plain duration becomes a deadline only when the wait turns out not to be short, so that
+/// a wait that ends at once reads no clock.
+class Patience {
+ public:
+  static Patience until(Deadline deadline) noexcept { return Patience{deadline, Nanos::zero()}; }
+  static Patience of(Nanos duration) noexcept { return Patience{std::nullopt, duration}; }
+  [[nodiscard]] Deadline deadline() noexcept {
+    if (!deadline_) deadline_ = Deadline::after(duration_);
+    return *deadline_;
+  }
+
+ private:
+  Patience(std::optional<Deadline> deadline, Nanos duration) : deadline_(deadline), duration_(duration) {}
+  std::optional<Deadline> deadline_;
+  Nanos duration_;
 };
 
 /// Makes progress on `own`, and on every other communicator of this thread that has something in flight, until `is_done`
@@ -24,10 +44,12 @@ struct Waitable {
 ///
 /// The others matter because a peer may wait for their operations before it comes to ours.
 /// Thread: loop. Returns false on timeout.
-bool wait_until(Waitable& own, Deadline deadline, const std::function<bool()>& is_done);
+bool wait_until(Waitable& own, Patience patience, const std::function<bool()>& is_done);
 
-/// The same for one request, without any indirection in its loop: the latency path.
-bool wait_for(Waitable& own, engine::RequestId request, Deadline deadline, const std::function<bool()>& is_interrupted);
+/// The same for one request, without any indirection in its loop: the latency path. `interrupt` is looked at after each
+/// progress; once it is set, `on_interrupt` is called.
+bool wait_for(Waitable& own, engine::RequestId request, Patience patience, const std::atomic<bool>& interrupt,
+              const std::function<void()>& on_interrupt);
 
 /// Adds a communicator to the calling thread's list, or removes it from it. A communicator is in at most one list.
 void enlist(Waitable& waitable);

@@ -1,5 +1,6 @@
 #include "collectives/wiring.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,14 @@ std::string own_boot_id() {
   return id;
 }
 
+std::string own_memory_domain() {
+  struct stat ipc {};
+  struct stat shm {};
+  if (stat("/proc/self/ns/ipc", &ipc) != 0) ipc.st_ino = 0;
+  if (stat("/dev/shm", &shm) != 0) shm.st_dev = 0;
+  return fmt::format("ipc {}, /dev/shm on device {}", ipc.st_ino, shm.st_dev);
+}
+
 /// Settings that all ranks of a group must share, as the text that is compared.
 std::string common_settings(const Settings& settings) {
   std::string text;
@@ -45,7 +54,8 @@ std::string common_settings(const Settings& settings) {
 
 std::vector<std::byte> encode(const RankRecord& record, const std::string& common) {
   ByteWriter writer;
-  writer.number(std::uint8_t{1}).text(record.host).number(record.pid).text(record.boot_id).text(record.host_id);
+  writer.number(std::uint8_t{1}).text(record.host).number(record.pid).text(record.boot_id);
+  writer.text(record.memory_domain).text(record.host_id);
   writer.text(common).number(static_cast<std::uint32_t>(record.cores.size()));
   for (const std::uint64_t word : record.cores) writer.number(word);
   return std::move(writer).take();
@@ -63,6 +73,7 @@ Result<Introduced> decode(std::span<const std::byte> bytes) {
   result.record.host = reader.text();
   result.record.pid = reader.number<std::uint32_t>();
   result.record.boot_id = reader.text();
+  result.record.memory_domain = reader.text();
   result.record.host_id = reader.text();
   result.common = reader.text();
   constexpr std::uint32_t kWordsMax = 1024;  // 65536 cores.
@@ -129,6 +140,7 @@ class Connector {
     own.host = own_host_name();
     own.pid = static_cast<std::uint32_t>(getpid());
     own.boot_id = own_boot_id();
+    own.memory_domain = own_memory_domain();
     own.host_id = settings_.text(Setting::host_id);
     const CoreSet cores = CoreSet::of_this_thread();
     own.cores.assign(cores.words().begin(), cores.words().end());
@@ -160,6 +172,11 @@ class Connector {
         if (own.host_id != other.host_id) {
           wiring_.reports[rank].not_taken.push_back(
               fmt::format("shm: WEFT_HOST_ID is \"{}\" here and \"{}\" there", own.host_id, other.host_id));
+          continue;
+        }
+        if (own.memory_domain != other.memory_domain) {
+          wiring_.reports[rank].not_taken.push_back(
+              fmt::format("shm: kept apart by name spaces ({} here, {} there)", own.memory_domain, other.memory_domain));
           continue;
         }
         if (own.boot_id != other.boot_id) {
@@ -367,7 +384,10 @@ Result<Wiring> connect_group(bootstrap::Session& session, const bootstrap::Group
 
 Wiring lone_wiring() {
   Wiring wiring;
-  wiring.ranks.push_back({own_host_name(), static_cast<std::uint32_t>(getpid()), own_boot_id(), {}, {}});
+  RankRecord own;
+  own.host = own_host_name();
+  own.pid = static_cast<std::uint32_t>(getpid());
+  wiring.ranks.push_back(std::move(own));
   wiring.links.resize(1);
   wiring.links[0].name = "rank 0";
   wiring.reports.resize(1);

@@ -21,6 +21,8 @@ struct RankRecord {
   std::string host;         ///< For people; nothing is decided by it.
   std::uint32_t pid = 0;
   std::string boot_id;      ///< Of the running kernel.
+  /// The IPC name space and the device of /dev/shm: who gave processes different ones wants them apart, as hosts are.
+  std::string memory_domain;
   std::string host_id;      ///< WEFT_HOST_ID: ranks with different ones never try to share memory.
   std::vector<std::uint64_t> cores;
 };

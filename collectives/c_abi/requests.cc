@@ -1,4 +1,5 @@
 // Requests and groups.
+#include <algorithm>
 #include <vector>
 
 #include "collectives/c_abi/c_abi.h"
@@ -33,10 +34,10 @@ Error not_a_request() {
   return Error{ErrorCode::invalid_argument, "not a request in flight", "Each request is completed once."};
 }
 
-Deadline deadline_of(const weft_communicator& communicator, std::uint64_t timeout_ns) {
-  if (timeout_ns == 0) return communicator.communicator->operation_deadline();
+collectives::Patience patience_of(const weft_communicator& communicator, std::uint64_t timeout_ns) {
+  if (timeout_ns == 0) return communicator.communicator->operation_patience();
   constexpr auto kMax = static_cast<std::uint64_t>(Nanos::max().count());
-  return timeout_ns >= kMax ? Deadline::never() : Deadline::after(Nanos{static_cast<std::int64_t>(timeout_ns)});
+  return collectives::Patience::of(Nanos{static_cast<std::int64_t>(std::min(timeout_ns, kMax))});
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ weft_status_t finish_blocking(weft_communicator* communicator, const Result<Requ
     open_group.pending.push_back({communicator, *started});
     return WEFT_SUCCESS;
   }
-  return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_deadline()));
+  return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_patience()));
 }
 
 weft_status_t hand_out(weft_communicator* communicator, const Result<RequestId>& started, weft_request_t* request) {
@@ -86,7 +87,7 @@ weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
     if (request == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
     weft_communicator& communicator = *communicator_of(*request);
     const weft::Status status =
-        communicator.communicator->wait(id_of(*request), deadline_of(communicator, timeout_ns));
+        communicator.communicator->wait(id_of(*request), patience_of(communicator, timeout_ns));
     if (status || status.error().code() != weft::ErrorCode::timeout) *request = weft_request_t{};
     return status_of(status);
   });
@@ -110,7 +111,7 @@ weft_status_t weft_group_end(void) {
     std::string text;
     for (const Pending& entry : pending) {
       const auto& communicator = entry.communicator->communicator;
-      const weft::Status status = communicator->wait(entry.id, communicator->operation_deadline());
+      const weft::Status status = communicator->wait(entry.id, communicator->operation_patience());
       if (status || first != WEFT_SUCCESS) continue;
       first = report(status.error());
       text = status.error().message();
@@ -123,7 +124,7 @@ weft_status_t weft_wait_signal(weft_window_t* window, uint32_t peer, uint64_t co
   return guarded([&] {
     if (window == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "window is null"});
     return status_of(window->owner->communicator->wait_signal(window->window, weft::Rank{peer}, count,
-                                                              deadline_of(*window->owner, timeout_ns)));
+                                                              patience_of(*window->owner, timeout_ns)));
   });
 }
 }

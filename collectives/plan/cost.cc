@@ -186,12 +186,15 @@ double Simulation::execute(Graph::Node node, double ready_ns) {
     case StepKind::receive:
     case StepKind::receive_reduce: {
       const LinkCost& cost = link(step.peer, rank).cost;
-      busy_ns = cost.per_step_ns + (cost.moved_by_processor ? bytes / cost.bytes_per_ns : 0);
+      const bool is_fresh =
+          cost.fresh_bytes_per_ns > 0 && graph_.step(graph_.send_of(node)).source.buffer != Buffer::input;
+      const double move_ns = bytes / (is_fresh ? cost.fresh_bytes_per_ns : cost.bytes_per_ns);
+      busy_ns = cost.per_step_ns + (cost.moved_by_processor ? move_ns : 0);
       if (cost.end_bytes_per_ns > 0) busy_ns += bytes / cost.end_bytes_per_ns;
       // Straight from the peer's memory the reduction is done while the bytes move: the slower of the two counts.
       if (step.kind == StepKind::receive_reduce) {
         const double reduce_ns = bytes / model_.reduce_bytes_per_ns;
-        busy_ns = cost.moved_by_processor ? cost.per_step_ns + std::max(reduce_ns, bytes / cost.bytes_per_ns)
+        busy_ns = cost.moved_by_processor ? cost.per_step_ns + std::max(reduce_ns, move_ns)
                                           : busy_ns + reduce_ns;
       }
       break;

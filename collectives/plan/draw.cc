@@ -14,7 +14,7 @@ namespace weft::collectives::plan {
 namespace {
 
 constexpr std::uint32_t kMaxRanks = 64;
-constexpr std::uint32_t kMaxSteps = 8192;  // About 4 MB of picture; a browser still scrolls it.
+constexpr std::uint32_t kMaxSteps = 8192;  // Not measured: a bound on the size of the picture.
 
 // Pixels. Lanes are as far apart as their labels need; a few ranks get more room, many less.
 constexpr double kMargin = 28;

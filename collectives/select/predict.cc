@@ -19,13 +19,15 @@ std::uint32_t most_ranks_on_a_host(const Shape& shape) noexcept {
   return static_cast<std::uint32_t>(most);
 }
 
-plan::CostModel cost_model(const Shape& shape, const Machine& machine) {
+plan::CostModel cost_model(const Shape& shape, const Machine& machine, std::uint64_t block_bytes) {
+  const bool is_beyond_cache = block_bytes >= kBeyondCache;
   plan::CostModel model;
+  const plan::LinkCost& same_host = is_beyond_cache ? machine.same_host_beyond_cache : machine.same_host;
   model.link = [&](Rank from, Rank to) {
-    return shape.host_of(from) == shape.host_of(to) ? machine.same_host : machine.other_host;
+    return shape.host_of(from) == shape.host_of(to) ? same_host : machine.other_host;
   };
-  model.reduce_bytes_per_ns = machine.reduce_bytes_per_ns;
-  model.copy_bytes_per_ns = machine.copy_bytes_per_ns;
+  model.reduce_bytes_per_ns = is_beyond_cache ? machine.reduce_bytes_per_ns_beyond_cache : machine.reduce_bytes_per_ns;
+  model.copy_bytes_per_ns = is_beyond_cache ? machine.copy_bytes_per_ns_beyond_cache : machine.copy_bytes_per_ns;
   model.slots_per_host = machine.cores_per_host;
   model.switch_ns = machine.switch_ns;
   model.host_bytes_per_ns = machine.host_bytes_per_ns;
@@ -35,7 +37,7 @@ plan::CostModel cost_model(const Shape& shape, const Machine& machine) {
 Result<Nanos> simulate(const Algorithm& algorithm, const Request& request, std::uint64_t count,
                        std::uint32_t type_bytes, const Machine& machine) {
   WEFT_TRY_ASSIGN(const plan::Plan plan, algorithm.make_plan(request));
-  return plan::predict(plan, request.shape, cost_model(request.shape, machine), count, type_bytes);
+  return plan::predict(plan, request.shape, cost_model(request.shape, machine, count * type_bytes), count, type_bytes);
 }
 
 /// About `ranks` ranks on hosts like those of `shape`: as many hosts as its share of the ranks, at least two if there

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
+#include <string>
+#include <vector>
 
 #include "tests/plans/sample_plans.h"
 
@@ -18,14 +19,16 @@ std::size_t count(const std::string& text, const std::string& piece) {
 /// Every element that opens closes, in order; enough of XML for what is drawn.
 bool is_balanced(const std::string& svg) {
   std::vector<std::string> open;
-  const std::regex tag("<(/?)([a-z]+)[^>]*?(/?)>", std::regex::icase);
-  for (std::sregex_iterator i(svg.begin(), svg.end(), tag), end; i != end; ++i) {
-    if ((*i)[1].length() > 0) {
-      if (open.empty() || open.back() != (*i)[2]) return false;
-      open.pop_back();
-    } else if ((*i)[3].length() == 0) {
-      open.push_back((*i)[2]);
-    }
+  for (std::size_t at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
+    const std::size_t end = svg.find('>', at);
+    if (end == std::string::npos) return false;
+    const bool closes = svg[at + 1] == '/';
+    const std::size_t begin = at + (closes ? 2 : 1);
+    const std::string name = svg.substr(begin, svg.find_first_of(" />", begin) - begin);
+    if (!closes && svg[end - 1] != '/') open.push_back(name);
+    if (!closes) continue;
+    if (open.empty() || open.back() != name) return false;
+    open.pop_back();
   }
   return open.empty();
 }

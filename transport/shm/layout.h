@@ -77,13 +77,13 @@ static_assert(std::atomic<std::uint8_t>::is_always_lock_free && std::atomic<std:
               std::atomic<std::uint64_t>::is_always_lock_free && sizeof(std::atomic<Sleep>) == 4);
 
 /// A message of up to kInlineMax bytes, or the announcement of a longer one, in one cache line.
-struct Line {
-  static constexpr std::size_t kInlineMax = 56;
-  std::array<std::byte, kInlineMax> content;
+struct alignas(128) Line {
+  static constexpr std::size_t kInlineMax = 120;
   /// sequence:32 | kind:4 | size:28, stored last.
   std::atomic<std::uint64_t> control;
+  std::array<std::byte, kInlineMax> content;
 };
-static_assert(sizeof(Line) == 64);
+static_assert(sizeof(Line) == 128);
 
 /// What the reader of a ring tells its writer, and the other way round: words beside the ring.
 struct RingHeader {
@@ -114,7 +114,8 @@ struct RingGeometry {
 
 /// The rings of a rank with `num_peers` peers on its host take about 8 MiB together, whatever their number.
 constexpr RingGeometry ring_geometry(std::size_t num_peers) noexcept {
-  // 512 KiB and 512 lines for few peers: larger was not faster in shm_bench, and it would leave the caches.
+  // 512 KiB for few peers: one ring each way fills a second-level cache of 1 MiB and no more.
+  // A line for each KiB of bulk: messages of that average size use up both at the same time.
   std::uint64_t bulk = std::uint64_t{512} << 10;
   while (bulk > (std::uint64_t{32} << 10) && bulk * num_peers > (std::uint64_t{8} << 20)) bulk /= 2;
   return {.num_lines = static_cast<std::uint32_t>(bulk >> 10) < 64 ? 64 : static_cast<std::uint32_t>(bulk >> 10),

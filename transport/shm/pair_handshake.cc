@@ -53,7 +53,9 @@ Status PairHandshake::reach_process() {
   const std::uint32_t pid = parts_.pid = peer_address_.place.pid;
   parts_.process = Descriptor{static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0))};
   if (!parts_.process.is_open()) {
-    return Error::from_errno(ErrorCode::unsupported, fmt::format("pidfd_open of process {}", pid), errno);
+    const int err = errno;
+    return Error::from_errno(err == ESRCH ? ErrorCode::peer_failed : ErrorCode::unsupported,
+                             fmt::format("pidfd_open of process {}", pid), err);
   }
   // From here on the pidfd holds one process; that it is the right one, its start time says.
   WEFT_TRY_ASSIGN(const std::uint64_t start_time, start_time_of(pid));

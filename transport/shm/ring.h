@@ -68,19 +68,15 @@ class RingWriter : public RingView {
       if (!has_room(0)) [[unlikely]]
         return false;
       Line& next = line(lines_sent_);
-      small_copy(next.content.data(), header.data(), header.size());
-      small_copy(next.content.data() + header.size(), payload.data(), payload.size());
+      copy_inline(next.content.data(), header);
+      copy_inline(next.content.data() + header.size(), payload);
       publish(next, LineKind::small, size);
       return true;
     }
     if (!has_room(bulk_used_by(size))) [[unlikely]]
       return false;
     std::byte* place = bulk(bulk_sent_);
-    if (header.size() <= Line::kInlineMax) {
-      small_copy(place, header.data(), header.size());
-    } else {
-      std::memcpy(place, header.data(), header.size());
-    }
+    copy_inline(place, header);
     if (!payload.empty()) std::memcpy(place + header.size(), payload.data(), payload.size());
     bulk_sent_ += bulk_used_by(size);
     publish(line(lines_sent_), LineKind::large, size);
@@ -109,6 +105,14 @@ class RingWriter : public RingView {
   }
 
  private:
+  static void copy_inline(std::byte* destination, std::span<const std::byte> source) noexcept {
+    constexpr std::size_t kSmall = 64;
+    if (source.size() <= kSmall) {
+      small_copy(destination, source.data(), source.size());
+    } else {
+      std::memcpy(destination, source.data(), source.size());
+    }
+  }
   /// Invariant: lines_sent_ - lines_returned_ <= num_lines - 1 before write_last.
   [[nodiscard]] bool has_room(std::uint64_t bulk_needed) noexcept {
     if (fits(bulk_needed)) [[likely]]
@@ -151,6 +155,14 @@ class RingReader : public RingView {
   [[nodiscard]] bool has_next() const noexcept {
     return static_cast<std::uint32_t>(line(lines_read_).control.load(std::memory_order_acquire) >> 32) ==
            static_cast<std::uint32_t>(lines_read_ + 1);
+  }
+
+  /// Asks for the lines where the next longer message would lie. Done with every look at the control word, the lines come
+  /// together with the word that announces them, not after it: one journey between the caches in place of two.
+  void prefetch_bulk() const noexcept {
+    constexpr std::size_t kAhead = 512;
+    const std::byte* place = bulk(bulk_read_);
+    for (std::size_t offset = 0; offset < kAhead; offset += 64) __builtin_prefetch(place + offset);
   }
 
   /// Takes the next item; only after has_next(). Nullopt: the words in the ring make no sense.

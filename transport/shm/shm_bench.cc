@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -132,7 +133,7 @@ void bench_flag(int first_core, int second_core) {
   fmt::print("bare flag: round trip {:.0f} ns\n", best * 1e9);
 }
 
-void bench_latency(int first_core, int second_core, std::size_t size) {
+void bench_latency(const ShmOptions& options, int first_core, int second_core, std::size_t size) {
   const std::size_t rounds = size <= 1024 ? 20'000 : 2'000;
   std::vector<std::byte> payload(size);
   const auto echo = [&](Side& side) {
@@ -160,7 +161,7 @@ void bench_latency(int first_core, int second_core, std::size_t size) {
     side.send({}, {});
     fmt::print("message {:>6} B: round trip {:>7.0f} ns, one way {:>6.0f} ns\n", size, best * 1e9, best * 5e8);
   };
-  run_pair({}, first_core, second_core, measure, echo);
+  run_pair(options, first_core, second_core, measure, echo);
 }
 
 void bench_rate(int first_core, int second_core, std::size_t size) {
@@ -249,11 +250,46 @@ double bench_large(int first_core, int second_core, std::size_t size, const char
   return result;
 }
 
+/// What a poll costs that finds nothing, by the number of peers; and what it takes to connect them all to one rank.
+void bench_idle_poll(std::uint32_t num_peers) {
+  std::vector<std::unique_ptr<Transport>> ranks;
+  for (std::uint32_t rank = 0; rank <= num_peers; ++rank) ranks.push_back(*make_shm_transport({.rank = Rank{rank}}));
+  std::vector<PeerAddress> peers;
+  std::vector<std::thread> threads;
+  const auto begin = Clock::now();
+  for (std::uint32_t rank = 1; rank <= num_peers; ++rank) {
+    peers.push_back({Rank{rank}, ranks[rank]->address()});
+    threads.emplace_back([&, rank] {
+      const std::array root{PeerAddress{Rank{0}, ranks[0]->address()}};
+      (void)ranks[rank]->connect(root, Deadline::after(std::chrono::seconds(20)));
+    });
+  }
+  const auto connected = ranks[0]->connect(peers, Deadline::after(std::chrono::seconds(20)));
+  for (std::thread& thread : threads) thread.join();
+  const double connect_seconds = seconds_since(begin);
+  for (const Connected& one : connected) WEFT_CHECK(one.endpoint.has_value(), "all connect");
+  std::array<Completion, 64> out;
+  double best = 1;
+  constexpr int kPolls = 100'000;
+  for (int run = 0; run < kRuns; ++run) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kPolls; ++i) (void)ranks[0]->poll(out);
+    best = std::min(best, seconds_since(start) / kPolls);
+  }
+  fmt::print("idle poll of {:>3} peers: {:>4.0f} ns (all connected in {:.1f} ms)\n", num_peers, best * 1e9,
+             connect_seconds * 1e3);
+}
+
 void run(int first_core, int second_core) {
   bench_flag(first_core, second_core);
   for (const std::size_t size : {8, 32, 48, 56, 64, 128, 256, 1024, 4096, 8192, 16384, 32768, 65536}) {
-    bench_latency(first_core, second_core, size);
+    bench_latency({}, first_core, second_core, size);
   }
+  fmt::print("with flags and small rings, as between 256 ranks:\n");
+  for (const std::size_t size : {32, 1024, 8192}) {
+    bench_latency({.rank = {}, .num_local_ranks = 256}, first_core, second_core, size);
+  }
+  for (const std::uint32_t peers : {1, 4, 8, 16, 17, 64, 255}) bench_idle_poll(peers);
   for (const std::size_t size : {8, 32, 56, 256, 1024, 8192, 65536}) bench_rate(first_core, second_core, size);
   fmt::print("one way of a large payload, GB/s (slice in brackets)\n");
   for (const std::size_t kib : {16, 64, 128, 256, 1024, 4096, 16384, 65536}) {

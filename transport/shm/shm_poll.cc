@@ -36,6 +36,7 @@ std::size_t ShmRank::poll(std::span<Completion> out) noexcept {
     std::size_t index = first_direct_ + i;
     if (index >= direct_.size()) index -= direct_.size();
     ShmEndpoint& link = *direct_[index];
+    link.reader.prefetch_bulk();
     if (link.reader.has_next()) collect(link, out, count);
   }
   if (count == out.size() && ++first_direct_ >= direct_.size()) first_direct_ = 0;

@@ -6,8 +6,8 @@
 
 namespace weft::transport::shm {
 
-/// memcpy for at most 64 bytes without a call: two overlapping moves of the largest power of two that fits.
-/// Cost: 1-2 ns, where the library's memcpy with a size that is not known at compile time takes 4-6 (shm_bench).
+/// memcpy for at most 64 bytes, without a call and without a loop from 4 bytes on: two overlapping moves of the largest
+/// power of two that fits.
 inline void small_copy(std::byte* destination, const std::byte* source, std::size_t size) noexcept {
   struct Half {
     std::uint64_t words[4];

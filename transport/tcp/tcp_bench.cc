@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,14 +25,26 @@ namespace {
 
 using Kind = Completion::Kind;
 
+/// A small message is answered within the spin of a waiting rank; a large one is worth a sleep where cores are shared.
+constexpr int kSpin = 20'000;
+constexpr int kSleepSoon = 2;
+
 struct Peer {
   std::unique_ptr<Transport> transport;
   Endpoint* link = nullptr;
 
-  Completion wait(Kind kind) const {
+  /// Polls so often without a result, then sleeps, as a waiting rank does.
+  Completion wait(Kind kind, int polls_max) const {
     std::array<Completion, 1> out;
-    for (;;) {
-      if (transport->poll(out) == 0) continue;
+    for (int polls = 0;; ++polls) {
+      if (transport->poll(out) == 0) {
+        if (polls < polls_max || !transport->arm(Wake::by_sleep)) continue;
+        transport->sleep(std::chrono::seconds(1));
+        transport->disarm();
+        polls = 0;
+        continue;
+      }
+      polls = 0;
       if (out[0].kind == kind) return out[0];
       if (out[0].kind == Kind::failed) {
         fmt::print(stderr, "{}\n", link->failure()->message());
@@ -69,7 +82,7 @@ void ping_pong(const Peer& me, bool begins) {
   for (int i = 0; i < kRounds; ++i) {
     const Nanos begin = steady_clock().now();
     if (begins) (void)me.link->post_message(payload, {});
-    (void)me.wait(Kind::message);
+    (void)me.wait(Kind::message, kSpin);
     if (!begins) (void)me.link->post_message(payload, {});
     times.push_back(static_cast<double>((steady_clock().now() - begin).count()) / 1000);
   }
@@ -78,45 +91,68 @@ void ping_pong(const Peer& me, bool begins) {
     fmt::print("  8 B round trip: median {:.2f} us, 99% {:.2f} us\n", times[kRounds / 2], times[kRounds * 99 / 100]);
 }
 
-/// Gbit/s of `rounds` writes of 64 MiB, each answered by a message.
-double throughput(const Peer& me, bool sends, int rounds) {
+/// Of this process, or of its children that ended.
+double cpu_seconds(int whose) {
+  rusage usage{};
+  ::getrusage(whose, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/// What moving bytes took: the processor time of both ends is steadier than the rate where others work too.
+struct Rate {
+  double gbit_per_second = 0;
+  double cpu_seconds_per_gib = 0;
+};
+
+/// `rounds` writes of 64 MiB into the same place, each answered by a message.
+Rate throughput(const Peer& me, bool sends, int rounds) {
   constexpr std::size_t kSize = 64 << 20;
   static std::vector<std::byte> memory(kSize, std::byte{1});
   const Registration region = must(me.transport->register_memory(memory.data(), kSize, device::MemoryKind::host));
-  double seconds = 0;
+  const double cpu_begin = cpu_seconds(RUSAGE_SELF);
+  Rate rate;
   if (sends) {
     RemoteSlice place{.key = {}, .offset = 0, .size_bytes = kSize};
-    const Completion named = me.wait(Kind::message);
+    const Completion named = me.wait(Kind::message, kSleepSoon);
     std::copy_n(named.message.begin(), sizeof place.key, reinterpret_cast<std::byte*>(&place.key));
     const Nanos begin = steady_clock().now();
+    double cpu_of_peer = 0;
     for (int i = 0; i < rounds; ++i) {
       (void)me.link->post_write({&region, 0, kSize}, place, 1, Token{1});
-      (void)me.wait(Kind::message);
+      const Completion answer = me.wait(Kind::message, kSleepSoon);
+      std::copy_n(answer.message.begin(), sizeof cpu_of_peer, reinterpret_cast<std::byte*>(&cpu_of_peer));
     }
-    seconds = static_cast<double>((steady_clock().now() - begin).count()) / 1e9;
+    const double bytes = static_cast<double>(kSize) * rounds;
+    rate.gbit_per_second = bytes * 8 / static_cast<double>((steady_clock().now() - begin).count());
+    rate.cpu_seconds_per_gib = (cpu_of_peer + cpu_seconds(RUSAGE_SELF) - cpu_begin) / (bytes / (1 << 30));
   } else {
     (void)me.link->post_message(std::as_bytes(std::span(&region.key, 1)), {});
     for (int i = 0; i < rounds; ++i) {
-      (void)me.wait(Kind::notice);
-      (void)me.link->post_message({}, {});
+      (void)me.wait(Kind::notice, kSleepSoon);
+      const double cpu = cpu_seconds(RUSAGE_SELF) - cpu_begin;
+      (void)me.link->post_message(std::as_bytes(std::span(&cpu, 1)), {});
     }
   }
   me.transport->release_memory(region);
-  return static_cast<double>(kSize) * 8 * rounds / seconds / 1e9;
+  return rate;
 }
 
-double iperf3(const std::string& address, const std::string& space, std::uint32_t streams) {
+Rate iperf3(const std::string& address, const std::string& space, std::uint32_t streams) {
   const std::string inside = space.empty() ? "" : "ip netns exec " + space + " ";
   const std::string command = fmt::format(
       "{}iperf3 -s -1 -p 5299 -B {} >/dev/null 2>&1 & sleep 0.5; iperf3 -c {} -p 5299 -t 2 -l 1M -P {} -f g "
       "2>/dev/null | "
-      "grep -E 'receiver' | tail -1 | grep -oE '[0-9.]+ Gbits' ; wait",
+      "grep -E 'receiver' | tail -1 | grep -oE '[0-9.]+ (GBytes|Gbits)' ; wait",
       inside, address, address, streams);
+  const double cpu_begin = cpu_seconds(RUSAGE_CHILDREN);
   FILE* output = ::popen(command.c_str(), "r");
-  double value = 0;
-  if (output == nullptr || std::fscanf(output, "%lf", &value) != 1) value = 0;
+  double gib = 0;
+  Rate rate;
+  if (output == nullptr || std::fscanf(output, "%lf GBytes %lf", &gib, &rate.gbit_per_second) != 2) rate = {};
   if (output != nullptr) ::pclose(output);
-  return value;
+  rate.cpu_seconds_per_gib = (cpu_seconds(RUSAGE_CHILDREN) - cpu_begin) / gib;
+  return rate;
 }
 
 int run(const std::string& a, const std::string& b, const std::string& space) {
@@ -139,13 +175,16 @@ int run(const std::string& a, const std::string& b, const std::string& space) {
     const Peer me = meet(Rank{0}, a, streams, pipe[0]);
     ping_pong(me, true);
     for (int round = 0; round < 3; ++round) {
-      // The peer busy-polls meanwhile, so iperf3 comes after its part in each round is over.
-      const double ours = throughput(me, true, 20);
+      // Stopped, so that the peer takes no part of the processor meanwhile.
+      const Rate ours = throughput(me, true, 20);
+      // Stopped, so that the peer takes no part of the processor meanwhile.
       ::kill(child, SIGSTOP);
-      const double theirs = iperf3(b, space, streams);
+      const Rate theirs = iperf3(b, space, streams);
       ::kill(child, SIGCONT);
-      fmt::print("  64 MiB writes: {:.1f} Gbit/s; iperf3: {:.1f} Gbit/s; {:.0f} %\n", ours, theirs,
-                 100 * ours / theirs);
+      fmt::print(
+          "  64 MiB writes: {:.1f} Gbit/s, {:.2f} s of processor per GiB; iperf3: {:.1f} Gbit/s, {:.2f} s; {:.0f} %\n",
+          ours.gbit_per_second, ours.cpu_seconds_per_gib, theirs.gbit_per_second, theirs.cpu_seconds_per_gib,
+          100 * ours.gbit_per_second / theirs.gbit_per_second);
       std::fflush(stdout);
     }
     ::waitpid(child, nullptr, 0);

@@ -50,6 +50,8 @@ class TcpEndpoint final : public Endpoint {
   /// True until everything of an orderly end was handed to the sockets (or the link is not closing).
   [[nodiscard]] bool is_closing() const noexcept { return is_closing_ && !failure_; }
   [[nodiscard]] bool is_flushing() const noexcept { return is_closing_ && !is_shut_ && !failure_; }
+  /// Bytes in the sockets that the peer's kernel has not taken.
+  [[nodiscard]] std::uint64_t bytes_unacknowledged() const noexcept;
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   /// A socket that the transport watches, for bytes to read, for room to send, or both.

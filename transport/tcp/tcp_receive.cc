@@ -228,8 +228,12 @@ void TcpEndpoint::discard_input() noexcept {
     if (!stream.fd.is_open() || stream.is_ended) continue;
     for (int i = 0; i < 64; ++i) {  // Bounded: a peer may send faster than this reads.
       const ssize_t got = ::recv(stream.fd.get(), nothing.data(), nothing.size(), MSG_DONTWAIT);
+      if (got > 0) continue;
       if (got == 0) stream.is_ended = true;
-      if (got <= 0) break;
+      // A reset: nothing in either direction arrives any more.
+      if (got < 0 && errno != EAGAIN && errno != EINTR)
+        return fail(Error::from_errno(ErrorCode::peer_failed, "leaving", errno));
+      break;
     }
   }
 }

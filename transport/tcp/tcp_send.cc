@@ -1,3 +1,5 @@
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -248,6 +250,16 @@ void TcpEndpoint::end_sending() noexcept {
   }
   is_shut_ = true;
   close_if_over();
+}
+
+std::uint64_t TcpEndpoint::bytes_unacknowledged() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Stream& stream : streams_) {
+    int queued = 0;
+    if (!stream.fd.is_open() || ::ioctl(stream.fd.get(), SIOCOUTQ, &queued) != 0) continue;
+    sum += static_cast<std::uint64_t>(std::max(queued, 0));
+  }
+  return sum;
 }
 
 void TcpEndpoint::fail_sending(Error cause) noexcept {

@@ -59,35 +59,38 @@ TcpTransport::TcpTransport(TcpOptions options, Self self, Published published, s
       epoll_(std::move(epoll)) {}
 
 TcpTransport::~TcpTransport() {
-  // Links that were closed hand over what was posted, as long as it moves. Unread input would turn the end of a
-  // connection into a reset that destroys what the peer has not read yet.
-  const auto bytes_sent = [&] {
-    std::uint64_t sum = 0;
-    for (const Link& link : links_) sum += link.endpoint->bytes_sent();
-    return sum;
-  };
-  std::uint64_t last = bytes_sent();
+  // Links that were closed hand over what was posted, as long as it moves. Closing a socket with unread input resets
+  // the connection, and a reset drops what the peer's kernel has not taken yet: so input is discarded, and the sockets
+  // are closed only when everything was acknowledged.
+  std::uint64_t last_moved = 0;
   Deadline deadline = Deadline::after(options_.linger);
   for (;;) {
     std::vector<pollfd> waiting;
     std::vector<TcpEndpoint::Watch> watches;
-    for (Link& link : links_) {
+    std::uint64_t moved = 0;
+    std::uint64_t left = 0;
+    for (const Link& link : links_) {
       if (!link.endpoint->is_closing()) continue;
       link.endpoint->flush();
       link.endpoint->discard_input();
-      if (link.endpoint->is_flushing()) link.endpoint->collect_watches(watches);
+      link.endpoint->collect_watches(watches);
+      const std::uint64_t unacknowledged = link.endpoint->bytes_unacknowledged();
+      moved += link.endpoint->bytes_sent() - std::min(link.endpoint->bytes_sent(), unacknowledged);
+      left += unacknowledged + (link.endpoint->is_flushing() ? 1 : 0);
     }
-    for (const auto& watch : watches) waiting.push_back({.fd = watch.fd, .events = POLLOUT, .revents = 0});
-    if (waiting.empty()) break;
-    if (const std::uint64_t now = bytes_sent(); now != last) {
-      last = now;
+    if (left == 0) break;
+    if (moved != last_moved) {
+      last_moved = moved;
       deadline = Deadline::after(options_.linger);
     }
     if (deadline.has_passed()) {
-      log::warning("tcp: {} bytes or more were not taken by a peer in time and are lost", waiting.size());
+      log::warning("tcp: a peer takes nothing any more; {} bytes or more of closed links are lost", left);
       break;
     }
-    constexpr int kLookAgainMs = 10;  // For input, which is not polled for.
+    for (const auto& watch : watches) {
+      if (watch.wants_room) waiting.push_back({.fd = watch.fd, .events = POLLOUT, .revents = 0});
+    }
+    constexpr int kLookAgainMs = 1;  // For acknowledgements and input, which are not waited for.
     (void)::poll(waiting.data(), waiting.size(), kLookAgainMs);
   }
 }
