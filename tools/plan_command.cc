@@ -1,5 +1,7 @@
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -43,9 +45,9 @@ Result<Plan> read_plan(const std::string& path) {
 std::string names_for(const collectives::algorithms::Request& request) {
   std::string names;
   for (const auto& algorithm : collectives::algorithms::all_algorithms()) {
-    if (algorithm.can_plan(request)) names += (names.empty() ? "" : ", ") + std::string{algorithm.name};
+    if (algorithm.can_plan(request)) names += fmt::format("{}{}", names.empty() ? "" : ", ", algorithm.name);
   }
-  return names.empty() ? "nothing can" : "these can: " + names;
+  return fmt::format("these can: {}", names.empty() ? "none" : names);
 }
 
 Result<Plan> plan_of(const Arguments& a) {
@@ -79,7 +81,7 @@ int list() {
           {Collective{i}, RankCount{4}, Rank{0}, collectives::Placement::out_of_place},
           collectives::Shape::of_hosts(std::vector<std::uint32_t>{0, 0, 1, 1}),
           std::nullopt};
-      if (algorithm.can_plan(request)) plans += (plans.empty() ? "" : " ") + std::string{name_of(Collective{i})};
+      if (algorithm.can_plan(request)) plans += fmt::format("{}{}", plans.empty() ? "" : " ", name_of(Collective{i}));
     }
     fmt::print("{:<20} {}\n{:<20} plans: {}\n", algorithm.name, algorithm.summary, "", plans);
   }

@@ -165,7 +165,7 @@ int bench(const Arguments& a, std::vector<std::string> words) {
   if (!a.transport.empty()) setenv("WEFT_TRANSPORTS", a.transport.c_str(), 1);
   BenchOutputs outputs = a.outputs;
   outputs.title = "weft";
-  for (std::size_t i = 1; i < words.size(); ++i) outputs.title += " " + words[i];
+  for (std::size_t i = 1; i < words.size(); ++i) outputs.title += fmt::format(" {}", words[i]);
   return run_bench(*options, outputs);
 }
 

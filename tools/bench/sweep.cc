@@ -87,8 +87,8 @@ Status bench_collectives(BenchContext& context) {
     context.say("{}", table_head());
     const bool is_reducing = reduces(collective) && collective != Collective::barrier;
     for (const device::ReduceOp op : options.ops) {
-      const std::string name = std::string{name_of(collective)} +
-                               (is_reducing && options.ops.size() > 1 ? " " + std::string{device::name_of(op)} : "");
+      std::string name{name_of(collective)};
+      if (is_reducing && options.ops.size() > 1) name += fmt::format(" {}", device::name_of(op));
       Sweep sweep{context, memory, collective, op, {name, false, {}}, {name, true, {}}};
       WEFT_TRY(run_sweep(sweep));
       for (Series* series : {&sweep.out_of_place, &sweep.in_place}) {
