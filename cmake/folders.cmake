@@ -39,6 +39,13 @@ function(weft_tools)
     add_library(weft_tools STATIC ${sources})
     target_include_directories(weft_tools PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(weft_tools PUBLIC weft_collectives CLI11::CLI11 Boost::headers PRIVATE weft_options)
+    # As of the last configuration; "unknown" outside of a git checkout.
+    execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} describe --always --dirty --tags OUTPUT_VARIABLE weft_commit
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE git_failed)
+    if(NOT git_failed)
+      set_source_files_properties(${PROJECT_SOURCE_DIR}/tools/machine/version.cc PROPERTIES
+                                  COMPILE_DEFINITIONS WEFT_COMMIT="${weft_commit}")
+    endif()
   endif()
   if(main_index EQUAL -1 OR NOT TARGET weft)
     return()

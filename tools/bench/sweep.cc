@@ -32,7 +32,7 @@ struct Sweep {
 Result<std::optional<Measurement>> measure_one(Sweep& sweep, Placement placement, std::uint64_t count) {
   BenchContext& context = sweep.context;
   if (!wants(context.options, sweep.collective, placement)) return std::optional<Measurement>{};
-  Operation operation{context.communicator, sweep.memory,
+  CollectiveCall operation{context.communicator, sweep.memory,
                       {sweep.collective, placement, count, context.options.type, sweep.op, context.options.root}};
   WEFT_TRY_ASSIGN(const Measured measured, measure(context.communicator, context.options, operation));
   const std::uint64_t bytes = message_bytes(sweep.collective, count, device::size_of(context.options.type), context.ranks);
@@ -87,8 +87,8 @@ Status bench_collectives(BenchContext& context) {
     context.say("{}", table_head());
     const bool is_reducing = reduces(collective) && collective != Collective::barrier;
     for (const device::ReduceOp op : options.ops) {
-      const std::string name = std::string{name_of(collective)} +
-                               (is_reducing && options.ops.size() > 1 ? " " + std::string{device::name_of(op)} : "");
+      std::string name{name_of(collective)};
+      if (is_reducing && options.ops.size() > 1) name += fmt::format(" {}", device::name_of(op));
       Sweep sweep{context, memory, collective, op, {name, false, {}}, {name, true, {}}};
       WEFT_TRY(run_sweep(sweep));
       for (Series* series : {&sweep.out_of_place, &sweep.in_place}) {
