@@ -99,7 +99,7 @@ int show(const Plan& plan) {
   return kExitOk;
 }
 
-int verify(const Plan& plan) {
+int print_verdict(const Plan& plan) {
   const auto verdict = collectives::plan::verify(plan);
   if (!verdict) {
     fmt::print("WRONG: {}\n", verdict.error().message());
@@ -154,7 +154,7 @@ void add_plan(CLI::App& app, Chosen& chosen) {
   add_one(*command, "show", "Prints a plan as text", arguments, chosen,
           [](const Plan& p, const Arguments&) { return show(p); });
   add_one(*command, "verify", "Proves a plan right in every schedule, or says what is wrong (exit code 1)", arguments,
-          chosen, [](const Plan& p, const Arguments&) { return verify(p); });
+          chosen, [](const Plan& p, const Arguments&) { return print_verdict(p); });
   add_one(*command, "draw", "Draws a plan as SVG", arguments, chosen,
           [](const Plan& p, const Arguments& a) { return draw(p, a.output); })
       ->add_option("-o,--output", arguments->output, "File")
