@@ -2,8 +2,8 @@
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/settings.h"
 #include "base/settings_report.h"
@@ -49,13 +49,18 @@ void add_bootstrap(CLI::App& app, Chosen& chosen) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* const command = app.add_subcommand("bootstrap", "Serves the meeting of a job's ranks");
   command->require_subcommand(1);
-  CLI::App* const serving = command->add_subcommand("serve", "Prints the environment of the ranks and serves until they left");
-  serving->add_option("--size", arguments->size, "How many ranks the job has")->required()->check(CLI::Range(1, 1'000'000));
+  CLI::App* const serving =
+      command->add_subcommand("serve", "Prints the environment of the ranks and serves until they left");
+  serving->add_option("--size", arguments->size, "How many ranks the job has")
+      ->required()
+      ->check(CLI::Range(1, 1'000'000));
   serving->add_option("--listen", arguments->listen, "Where (port 0: any)")->capture_default_str();
-  serving->add_option("--secret-file", arguments->secret_file, "A file with the job's secret; else one is made and printed");
-  serving->footer("The ranks also need WEFT_RANK, each its own.\n\nExamples:\n"
-                  "  weft bootstrap serve --size 4 > job.env &\n"
-                  "  weft bootstrap serve --size 64 --listen 10.0.0.1:4000 --secret-file /home/me/job.secret");
+  serving->add_option("--secret-file", arguments->secret_file,
+                      "A file with the job's secret; else one is made and printed");
+  serving->footer(
+      "The ranks also need WEFT_RANK, each its own.\n\nExamples:\n"
+      "  weft bootstrap serve --size 4 > job.env &\n"
+      "  weft bootstrap serve --size 64 --listen 10.0.0.1:4000 --secret-file /home/me/job.secret");
   serving->callback([arguments, &chosen] {
     chosen = [arguments] {
       const Status served = serve(*arguments);

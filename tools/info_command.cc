@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "tools/commands.h"
@@ -20,13 +20,16 @@ void print_text() {
   for (const Fact& fact : machine_facts()) fmt::print("  {:<20} {}\n", fact.name, fact.value);
   fmt::print("  {:<20} {}\n\nsystem\n", "transports", kTransports);
   for (const Finding& finding : system_findings()) {
-    fmt::print("  {:<20} {:<34} {}\n", finding.name, finding.value, finding.is_good ? "ok" : "LOW OR MISSING: " + finding.verdict);
+    fmt::print("  {:<20} {:<34} {}\n", finding.name, finding.value,
+               finding.is_good ? "ok" : "LOW OR MISSING: " + finding.verdict);
   }
 }
 
 void print_json() {
-  std::string text = fmt::format("{{\n  \"schema\": \"weft-info-1\",\n  \"version\": {},\n  \"transports\": [\"shm\", \"tcp\"],\n  \"machine\": {{",
-                                 json_string(version_text()));
+  std::string text = fmt::format(
+      "{{\n  \"schema\": \"weft-info-1\",\n  \"version\": {},\n  \"transports\": [\"shm\", \"tcp\"],\n  \"machine\": "
+      "{{",
+      json_string(version_text()));
   const char* separator = "";
   for (const Fact& fact : machine_facts()) {
     text += fmt::format("{}\n    {}: {}", separator, json_string(fact.name), json_string(fact.value));
@@ -35,8 +38,9 @@ void print_json() {
   text += "\n  },\n  \"system\": [";
   separator = "";
   for (const Finding& finding : system_findings()) {
-    text += fmt::format("{}\n    {{\"name\": {}, \"value\": {}, \"good\": {}, \"note\": {}}}", separator, json_string(finding.name),
-                        json_string(finding.value), finding.is_good, json_string(finding.verdict));
+    text += fmt::format("{}\n    {{\"name\": {}, \"value\": {}, \"good\": {}, \"note\": {}}}", separator,
+                        json_string(finding.name), json_string(finding.value), finding.is_good,
+                        json_string(finding.verdict));
     separator = ",";
   }
   fmt::print("{}\n  ]\n}}\n", text);

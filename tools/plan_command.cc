@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "collectives/algorithms/algorithm.h"
@@ -35,7 +35,8 @@ struct Arguments {
 
 Result<Plan> read_plan(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
-  if (!file) return Error{ErrorCode::not_found, in_quotes(path, 256) + " is neither a collective nor a file that can be read"};
+  if (!file)
+    return Error{ErrorCode::not_found, in_quotes(path, 256) + " is neither a collective nor a file that can be read"};
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   auto plan = collectives::plan::parse_plan(text);
   if (!plan) return plan.error().within(path);
@@ -98,7 +99,7 @@ int show(const Plan& plan) {
   return kExitOk;
 }
 
-int verify(const Plan& plan) {
+int print_verdict(const Plan& plan) {
   const auto verdict = collectives::plan::verify(plan);
   if (!verdict) {
     fmt::print("WRONG: {}\n", verdict.error().message());
@@ -125,8 +126,8 @@ int draw(const Plan& plan, const std::string& path) {
 }
 
 /// A subcommand that works on one plan.
-CLI::App* add_one(CLI::App& command, const char* name, const char* summary, const std::shared_ptr<Arguments>& a, Chosen& chosen,
-                  std::function<int(const Plan&, const Arguments&)> use) {
+CLI::App* add_one(CLI::App& command, const char* name, const char* summary, const std::shared_ptr<Arguments>& a,
+                  Chosen& chosen, std::function<int(const Plan&, const Arguments&)> use) {
   CLI::App* const one = command.add_subcommand(name, summary);
   one->add_option("what", a->what, "A collective, or a file that holds a plan as text")->required();
   one->add_option("--algorithm", a->algorithm, "See weft plan list");
@@ -150,18 +151,20 @@ void add_plan(CLI::App& app, Chosen& chosen) {
   CLI::App* const command = app.add_subcommand("plan", "Shows, verifies and draws the plans that collectives run");
   command->require_subcommand(1);
   command->add_subcommand("list", "All algorithms and what they plan")->callback([&chosen] { chosen = list; });
-  add_one(*command, "show", "Prints a plan as text", arguments, chosen, [](const Plan& p, const Arguments&) { return show(p); });
-  add_one(*command, "verify", "Proves a plan right in every schedule, or says what is wrong (exit code 1)", arguments, chosen,
-          [](const Plan& p, const Arguments&) { return verify(p); });
+  add_one(*command, "show", "Prints a plan as text", arguments, chosen,
+          [](const Plan& p, const Arguments&) { return show(p); });
+  add_one(*command, "verify", "Proves a plan right in every schedule, or says what is wrong (exit code 1)", arguments,
+          chosen, [](const Plan& p, const Arguments&) { return print_verdict(p); });
   add_one(*command, "draw", "Draws a plan as SVG", arguments, chosen,
           [](const Plan& p, const Arguments& a) { return draw(p, a.output); })
       ->add_option("-o,--output", arguments->output, "File")
       ->capture_default_str();
-  command->footer("Examples:\n"
-                  "  weft plan list\n"
-                  "  weft plan show all_reduce --algorithm ring -n 4\n"
-                  "  weft plan verify my_plan.txt\n"
-                  "  weft plan draw broadcast --algorithm binomial_tree -n 8 -o tree.svg");
+  command->footer(
+      "Examples:\n"
+      "  weft plan list\n"
+      "  weft plan show all_reduce --algorithm ring -n 4\n"
+      "  weft plan verify my_plan.txt\n"
+      "  weft plan draw broadcast --algorithm binomial_tree -n 8 -o tree.svg");
 }
 
 }  // namespace weft::tools

@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/settings.h"
 #include "base/settings_report.h"
@@ -12,10 +12,12 @@ namespace weft::tools {
 
 void add_settings(CLI::App& app, Chosen& chosen) {
   const auto wants_json = std::make_shared<bool>(false);
-  CLI::App* const command = app.add_subcommand("settings", "Lists all settings (WEFT_*): values, origins, defaults, meanings");
+  CLI::App* const command =
+      app.add_subcommand("settings", "Lists all settings (WEFT_*): values, origins, defaults, meanings");
   command->add_flag("--json", *wants_json, "For programs");
-  command->footer("A variable that is malformed, or that nothing reads, is an error or a warning.\n\nExamples:\n"
-                  "  weft settings\n  WEFT_SPIN=1ms weft settings --json");
+  command->footer(
+      "A variable that is malformed, or that nothing reads, is an error or a warning.\n\nExamples:\n"
+      "  weft settings\n  WEFT_SPIN=1ms weft settings --json");
   command->callback([wants_json, &chosen] {
     chosen = [wants_json] {
       const auto settings = Settings::from_environment();

@@ -9,6 +9,8 @@ import unittest
 
 WEFT = os.environ["WEFT_COMMAND"]
 PATIENCE_S = 30  # The machine may be busy.
+# Whoever runs this in the background may have set this to be ignored, which children inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run(*arguments, **keywords):

@@ -12,7 +12,8 @@ namespace {
 using device::DataType;
 using device::ReduceOp;
 
-std::vector<std::byte> input(const Pattern& pattern, DataType type, std::uint32_t rank, std::uint64_t first, std::uint64_t count) {
+std::vector<std::byte> input(const Pattern& pattern, DataType type, std::uint32_t rank, std::uint64_t first,
+                             std::uint64_t count) {
   std::vector<std::byte> bytes(count * device::size_of(type));
   pattern.fill(bytes.data(), rank, first, count);
   return bytes;

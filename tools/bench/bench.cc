@@ -64,7 +64,8 @@ Status bench(BenchContext& context, const BenchOutputs& outputs) {
   report.commit = commit_text();
   report.started_at = time_now();
   report.data_type = device::name_of(context.options.type);
-  report.reduction = context.options.ops.size() == 1 ? std::string{device::name_of(context.options.ops.front())} : "all";
+  report.reduction =
+      context.options.ops.size() == 1 ? std::string{device::name_of(context.options.ops.front())} : "all";
   report.ranks = context.ranks;
   report.warm_ups = static_cast<std::uint32_t>(context.options.warm_ups);
   report.is_verified = context.options.is_checked;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -51,7 +51,8 @@ constexpr const char* kFooter =
     "  busbw = algbw * 2(n-1)/n                            all_reduce\n"
     "          algbw * (n-1)/n                             all_gather, reduce_scatter, all_to_all, gather, scatter\n"
     "          algbw                                       broadcast, reduce, send and receive\n"
-    "busbw compares with the speed of a link where every rank has one to a flat network; with one rank it has no meaning,\n"
+    "busbw compares with the speed of a link where every rank has one to a flat network; with one rank it has no "
+    "meaning,\n"
     "and where ranks share a host's port or memory it is a number to compare runs with.\n"
     "p2p: send_recv is half a round trip; one_way and both_ways keep up to 16 messages under way.\n"
     "Exit codes: 0 fine, 1 wrong values or threshold missed, 2 wrong usage, 3 the job failed.\n\n"
@@ -63,20 +64,25 @@ constexpr const char* kFooter =
     "  srun -N 8 weft bench all_reduce -b 1K -e 1G -f 2    within a job of another launcher";
 
 void add_options(CLI::App& command, Arguments& a) {
-  command.add_option("what", a.what, "all_reduce, reduce, broadcast, all_gather, reduce_scatter, gather, scatter, all_to_all, "
-                                     "barrier, all; p2p, send_recv; workload")
+  command
+      .add_option("what", a.what,
+                  "all_reduce, reduce, broadcast, all_gather, reduce_scatter, gather, scatter, all_to_all, "
+                  "barrier, all; p2p, send_recv; workload")
       ->required();
   command.add_option("file", a.file, "The workload's file");
   command.add_option("-b,--minbytes", a.begin, "Smallest size")->capture_default_str();
   command.add_option("-e,--maxbytes", a.end, "Largest size")->capture_default_str();
-  auto* const factor = command.add_option("-f,--stepfactor", a.factor, "Sizes grow by this factor")->capture_default_str();
+  auto* const factor =
+      command.add_option("-f,--stepfactor", a.factor, "Sizes grow by this factor")->capture_default_str();
   command.add_option("-i,--stepbytes", a.step, "Sizes grow by so many bytes")->excludes(factor);
-  command.add_option("-d,--datatype", a.type, "int8, uint8, int32, uint32, int64, uint64, half, bfloat16, float, double")
+  command
+      .add_option("-d,--datatype", a.type, "int8, uint8, int32, uint32, int64, uint64, half, bfloat16, float, double")
       ->capture_default_str();
   command.add_option("-o,--op", a.op, "sum, prod, min, max, avg, all")->capture_default_str();
   command.add_option("-n,--iters", a.iterations, "Iterations of each size (0: by --budget)")->capture_default_str();
   command.add_option("--budget", a.budget, "Time for each size")->capture_default_str();
-  command.add_option("-w,--warmup_iters", a.warm_ups, "Warm-ups (5; 2 steps of a workload)")->check(CLI::NonNegativeNumber);
+  command.add_option("-w,--warmup_iters", a.warm_ups, "Warm-ups (5; 2 steps of a workload)")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("-c,--check", a.check, "Check results: 1 or 0")->check(CLI::Range(0, 1))->capture_default_str();
   command.add_option("-r,--root", a.root, "Root of broadcast, reduce, gather, scatter")->capture_default_str();
   command.add_option("--memory", a.memory, "plain, or allocated by weft_memory_allocate")
@@ -115,7 +121,9 @@ Result<BenchOptions> options_from(const Arguments& a) {
   WEFT_TRY_ASSIGN(options.ops, parse_ops(a.op));
   options.iterations = a.iterations;
   WEFT_TRY_ASSIGN(options.budget, parse_duration(a.budget));
-  options.warm_ups = a.warm_ups >= 0 ? static_cast<std::uint64_t>(a.warm_ups) : options.subject == Subject::workload ? 2 : 5;
+  options.warm_ups = a.warm_ups >= 0                        ? static_cast<std::uint64_t>(a.warm_ups)
+                     : options.subject == Subject::workload ? 2
+                                                            : 5;
   options.is_checked = a.check == 1;
   options.root = a.root;
   options.memory = a.memory == "allocated" ? Memory::allocated : Memory::plain;
@@ -142,7 +150,8 @@ int refuse(const Error& error) {
 
 int launch(const Arguments& a, std::vector<std::string> words) {
   char self[PATH_MAX] = {};
-  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return refuse(Error{ErrorCode::system, "reading /proc/self/exe"});
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
+    return refuse(Error{ErrorCode::system, "reading /proc/self/exe"});
   words.front() = self;
   JobOptions job;
   job.ranks = a.ranks;

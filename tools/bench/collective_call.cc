@@ -45,7 +45,9 @@ Result<BenchMemory> BenchMemory::create(Memory kind, std::uint64_t size_bytes) {
 }
 
 BenchMemory::BenchMemory(BenchMemory&& other) noexcept
-    : kind_(other.kind_), send_(std::exchange(other.send_, nullptr)), receive_(std::exchange(other.receive_, nullptr)) {}
+    : kind_(other.kind_),
+      send_(std::exchange(other.send_, nullptr)),
+      receive_(std::exchange(other.receive_, nullptr)) {}
 
 BenchMemory::~BenchMemory() {
   if (kind_ == Memory::allocated) {

@@ -59,7 +59,7 @@ class CollectiveCall {
   std::uint32_t ranks_;
   collectives::Contract contract_;
   Pattern pattern_;
-  std::byte* send_ = nullptr;     ///< Null where this rank has none; the same for the next.
+  std::byte* send_ = nullptr;  ///< Null where this rank has none; the same for the next.
   std::byte* receive_ = nullptr;
 };
 

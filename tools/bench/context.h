@@ -20,9 +20,9 @@ struct BenchContext {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   Description description;
-  Report report;             ///< Complete on rank 0.
-  std::uint64_t wrong = 0;   ///< So far, over all ranks.
-  double best_busbw = 0;     ///< GB/s, of all rows.
+  Report report;            ///< Complete on rank 0.
+  std::uint64_t wrong = 0;  ///< So far, over all ranks.
+  double best_busbw = 0;    ///< GB/s, of all rows.
 
   /// One line of the output; only rank 0 speaks.
   template <class... Args>

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
+#include <boost/json.hpp>
 
 namespace weft::tools {
 namespace {
@@ -33,8 +33,8 @@ Description read(const json::object& root) {
   description.waiting = text_of(root, "waiting");
   for (const json::value& entry : root.at("ranks").as_array()) {
     const json::object& rank = entry.as_object();
-    Description::Peer peer{text_of(rank, "host"), number_of(rank, "pid"), number_of(rank, "host_index"),
-                           text_of(rank, "transport"), text_of(rank, "link"), ""};
+    Description::Peer peer{text_of(rank, "host"),      number_of(rank, "pid"), number_of(rank, "host_index"),
+                           text_of(rank, "transport"), text_of(rank, "link"),  ""};
     for (const json::value& reason : rank.at("not_taken").as_array()) {
       peer.not_taken += (peer.not_taken.empty() ? "" : "; ") + std::string{reason.as_string()};
     }

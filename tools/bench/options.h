@@ -35,10 +35,10 @@ struct BenchOptions {
   std::uint32_t root = 0;
   Memory memory = Memory::plain;
   Placements placements = Placements::both;
-  bool wants_pairs = false;      ///< Point to point between all pairs.
-  std::uint64_t steps = 10;      ///< Of a workload.
-  double scale = 1;              ///< Of a workload's sizes.
-  double threshold_busbw = 0;    ///< GB/s that the best row must reach; 0 for none.
+  bool wants_pairs = false;    ///< Point to point between all pairs.
+  std::uint64_t steps = 10;    ///< Of a workload.
+  double scale = 1;            ///< Of a workload's sizes.
+  double threshold_busbw = 0;  ///< GB/s that the best row must reach; 0 for none.
 };
 
 /// The names that -d, -o and the first argument take, as typed; Errors of both: invalid_argument — says what exists.

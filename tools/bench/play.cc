@@ -70,14 +70,15 @@ Status prepare(BenchContext& context, const tools::Workload& workload, const Ben
   for (const auto& operation : workload.operations) {
     const std::uint32_t group = operation.group_size.value_or(context.ranks);
     const std::uint64_t count = count_for(workload, operation, group, context.options.scale);
-    const auto [found, is_new] = known.try_emplace({operation.stage, operation.collective, group, count}, play.kinds.size());
+    const auto [found, is_new] =
+        known.try_emplace({operation.stage, operation.collective, group, count}, play.kinds.size());
     if (is_new) {
       WEFT_TRY_ASSIGN(weft_communicator_t* const communicator, group_of(context, play, group));
       const std::uint64_t bytes = message_bytes(operation.collective, count, device::size_of(workload.type), group);
       play.kinds.push_back({operation.stage, operation.collective, group, bytes, 0, play.operations.size()});
       play.operations.emplace_back(communicator, memory,
-                                   CollectiveCall::Spec{operation.collective, collectives::Placement::out_of_place, count,
-                                                   workload.type, context.options.ops.front(), 0});
+                                   CollectiveCall::Spec{operation.collective, collectives::Placement::out_of_place,
+                                                        count, workload.type, context.options.ops.front(), 0});
     }
     play.kinds[found->second].calls += operation.count;
     play.order.emplace_back(found->second, operation.count);
@@ -109,7 +110,8 @@ Result<std::vector<double>> play_steps(BenchContext& context, const Play& play, 
     row[width - 1] = static_cast<double>((start - step_start).count());
   }
   if (!times.empty()) {
-    WEFT_TRY(checked(weft_all_reduce(context.communicator, times.data(), times.data(), times.size(), WEFT_F64, WEFT_MAX)));
+    WEFT_TRY(
+        checked(weft_all_reduce(context.communicator, times.data(), times.data(), times.size(), WEFT_F64, WEFT_MAX)));
   }
   return times;
 }
@@ -138,7 +140,8 @@ WorkloadRun summarize(const std::string& name, const Play& play, std::span<const
     const Kind& kind = play.kinds[i];
     const Times of_kind = column(i);
     const std::string label = kind.calls > 1 ? fmt::format("{} x {}", kind.label, kind.calls) : kind.label;
-    run.steps.push_back({label, std::string{name_of(kind.collective)}, kind.size_bytes, of_kind.median_us, of_kind.p99_us});
+    run.steps.push_back(
+        {label, std::string{name_of(kind.collective)}, kind.size_bytes, of_kind.median_us, of_kind.p99_us});
   }
   return run;
 }
@@ -146,7 +149,8 @@ WorkloadRun summarize(const std::string& name, const Play& play, std::span<const
 void say_run(const BenchContext& context, const Play& play, const WorkloadRun& run) {
   context.say("#{:<29} {:>15} {:>6} {:>12} {:>12} {:>12} {:>8}", " operation", "collective", "ranks", "size", "time",
               "p99", "algbw");
-  context.say("#{:<29} {:>15} {:>6} {:>12} {:>12} {:>12} {:>8}", "", "", "", "(B)", "(us a step)", "(us a step)", "(GB/s)");
+  context.say("#{:<29} {:>15} {:>6} {:>12} {:>12} {:>12} {:>8}", "", "", "", "(B)", "(us a step)", "(us a step)",
+              "(GB/s)");
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     const WorkloadStep& step = run.steps[i];
     const Kind& kind = play.kinds[i];
@@ -163,10 +167,12 @@ Status bench_workload(BenchContext& context) {
   const BenchOptions& options = context.options;
   WEFT_TRY_ASSIGN(const tools::Workload read, read_workload(options.workload_path));
   WEFT_TRY_ASSIGN(const tools::Workload workload, fold(read, RankCount{context.ranks}));
-  if (workload.operations.empty()) return Error{ErrorCode::invalid_argument, workload.name + " has nothing to play for these ranks"};
+  if (workload.operations.empty())
+    return Error{ErrorCode::invalid_argument, workload.name + " has nothing to play for these ranks"};
   context.report.data_type = device::name_of(workload.type);
   context.say("#\n# workload {}: {} operations a step over {} ranks, {}, {} steps after {} warm-ups", workload.name,
-              workload.operations.size(), context.ranks, device::name_of(workload.type), options.steps, options.warm_ups);
+              workload.operations.size(), context.ranks, device::name_of(workload.type), options.steps,
+              options.warm_ups);
   context.say("# sizes {}; operations one after the other, without computing in between",
               options.scale == 1 ? "as in the file" : fmt::format("scaled by {}", options.scale));
   for (const LeftOut& left_out : workload.left_out) {
@@ -187,7 +193,8 @@ Status bench_workload(BenchContext& context) {
   }
   WorkloadRun run = summarize(workload.name, play, times);
   say_run(context, play, run);
-  if (options.scale != 1) context.report.notes.push_back(fmt::format("sizes of {} scaled by {}", workload.name, options.scale));
+  if (options.scale != 1)
+    context.report.notes.push_back(fmt::format("sizes of {} scaled by {}", workload.name, options.scale));
   context.report.workloads.push_back(std::move(run));
   return {};
 }

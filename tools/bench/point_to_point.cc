@@ -37,7 +37,8 @@ class PairCommunicator {
   static Result<PairCommunicator> create(const BenchContext& context, std::uint32_t first, std::uint32_t second) {
     const bool is_member = context.rank == first || context.rank == second;
     weft_communicator_t* communicator = nullptr;
-    WEFT_TRY(checked(weft_split(context.communicator, is_member ? 0 : -1, context.rank == first ? 0 : 1, &communicator)));
+    WEFT_TRY(
+        checked(weft_split(context.communicator, is_member ? 0 : -1, context.rank == first ? 0 : 1, &communicator)));
     return PairCommunicator{communicator};
   }
   PairCommunicator(PairCommunicator&& other) noexcept : communicator_(std::exchange(other.communicator_, nullptr)) {}
@@ -54,7 +55,11 @@ class PairCommunicator {
 class Exchanger {
  public:
   Exchanger(weft_communicator_t* pair, const BenchMemory& memory, Exchange exchange, std::uint64_t size_bytes)
-      : pair_(pair), memory_(memory), exchange_(exchange), size_(size_bytes), window_(window_for(exchange, size_bytes)) {}
+      : pair_(pair),
+        memory_(memory),
+        exchange_(exchange),
+        size_(size_bytes),
+        window_(window_for(exchange, size_bytes)) {}
 
   [[nodiscard]] std::size_t window() const noexcept { return window_; }
 
@@ -100,7 +105,9 @@ class Exchanger {
   }
 
  private:
-  weft_status_t send(std::size_t i) { return weft_send(pair_, memory_.send() + i * size_, size_, WEFT_U8, 1 - weft_rank(pair_)); }
+  weft_status_t send(std::size_t i) {
+    return weft_send(pair_, memory_.send() + i * size_, size_, WEFT_U8, 1 - weft_rank(pair_));
+  }
   weft_status_t receive(std::size_t i) {
     return weft_receive(pair_, memory_.receive() + i * size_, size_, WEFT_U8, 1 - weft_rank(pair_));
   }
@@ -133,8 +140,10 @@ Result<Measurement> measure_pair(BenchContext& context, const PairCommunicator& 
     shared = {measured.times.median_us / messages, measured.times.p99_us / messages, measured.times.min_us / messages,
               static_cast<double>(measured.iterations), static_cast<double>(wrong)};
   }
-  WEFT_TRY(checked(weft_all_reduce(context.communicator, shared.data(), shared.data(), shared.size(), WEFT_F64, WEFT_MAX)));
-  Measured result{{shared[0], shared[1], shared[2]}, static_cast<std::uint64_t>(shared[3]), static_cast<std::uint64_t>(shared[4])};
+  WEFT_TRY(
+      checked(weft_all_reduce(context.communicator, shared.data(), shared.data(), shared.size(), WEFT_F64, WEFT_MAX)));
+  Measured result{
+      {shared[0], shared[1], shared[2]}, static_cast<std::uint64_t>(shared[3]), static_cast<std::uint64_t>(shared[4])};
   Measurement measurement = measurement_of(result, size, 1);
   if (exchange == Exchange::both_ways) {  // Both directions together.
     measurement.algbw_gbs *= 2;
@@ -152,7 +161,7 @@ Status run_curves(BenchContext& context, const BenchMemory& memory) {
   for (const Exchange exchange : {Exchange::ping_pong, Exchange::one_way, Exchange::both_ways}) {
     if (exchange != Exchange::ping_pong && context.options.subject == Subject::ping_pong) break;
     context.say("#\n# {}, ranks 0 and 1: {}", name_of(exchange),
-                exchange == Exchange::ping_pong  ? "half of a round trip"
+                exchange == Exchange::ping_pong ? "half of a round trip"
                 : exchange == Exchange::one_way ? "time per message, up to 16 under way, 64 MiB at most"
                                                 : "as one_way in both directions; bandwidth of both together");
     context.say("{}", table_head());
@@ -179,17 +188,20 @@ Status run_matrix(BenchContext& context, const BenchMemory& memory) {
   for (std::uint32_t a = 0; a < n; ++a) {
     for (std::uint32_t b = a + 1; b < n; ++b) {
       WEFT_TRY_ASSIGN(const PairCommunicator pair, PairCommunicator::create(context, a, b));
-      WEFT_TRY_ASSIGN(const Measurement small, measure_pair(context, pair, memory, Exchange::ping_pong, context.options.begin_bytes));
-      WEFT_TRY_ASSIGN(const Measurement large, measure_pair(context, pair, memory, Exchange::one_way, context.options.end_bytes));
+      WEFT_TRY_ASSIGN(const Measurement small,
+                      measure_pair(context, pair, memory, Exchange::ping_pong, context.options.begin_bytes));
+      WEFT_TRY_ASSIGN(const Measurement large,
+                      measure_pair(context, pair, memory, Exchange::one_way, context.options.end_bytes));
       cells[a * n + b] = cells[b * n + a] = {small.median_us, large.algbw_gbs};
       context.report.notes.push_back(fmt::format("ranks {}-{}: {} bytes in {:.2f} us, {} bytes at {:.2f} GB/s", a, b,
-                                                 context.options.begin_bytes, small.median_us, context.options.end_bytes,
-                                                 large.algbw_gbs));
+                                                 context.options.begin_bytes, small.median_us,
+                                                 context.options.end_bytes, large.algbw_gbs));
     }
   }
   for (const bool is_latency : {true, false}) {
     context.say("#\n# {}", is_latency ? fmt::format("half of a round trip of {} bytes, us", context.options.begin_bytes)
-                                      : fmt::format("one way, messages of {} bytes, GB/s (lower rank sends)", context.options.end_bytes));
+                                      : fmt::format("one way, messages of {} bytes, GB/s (lower rank sends)",
+                                                    context.options.end_bytes));
     std::string head = "#   rank";
     for (std::uint32_t b = 0; b < n; ++b) head += fmt::format(" {:>9}", b);
     context.say("{}", head);
@@ -197,7 +209,8 @@ Status run_matrix(BenchContext& context, const BenchMemory& memory) {
       std::string line = fmt::format(" {:>7}", a);
       for (std::uint32_t b = 0; b < n; ++b) {
         const Cell& cell = cells[a * n + b];
-        line += a == b ? fmt::format(" {:>9}", "-") : fmt::format(" {:>9.2f}", is_latency ? cell.latency_us : cell.bandwidth_gbs);
+        line += a == b ? fmt::format(" {:>9}", "-")
+                       : fmt::format(" {:>9.2f}", is_latency ? cell.latency_us : cell.bandwidth_gbs);
       }
       context.say("{}", line);
     }

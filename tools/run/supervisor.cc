@@ -22,7 +22,8 @@ constexpr std::size_t kQueuedMax = 1 << 20;  ///< Then the ranks wait until what
 std::string list_of(const std::vector<std::size_t>& ranks) {
   constexpr std::size_t kNamed = 8;
   std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) text += fmt::format("{} {}", i > 0 ? "," : "", ranks[i]);
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
+    text += fmt::format("{} {}", i > 0 ? "," : "", ranks[i]);
   if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
   return text;
 }
@@ -149,8 +150,8 @@ void Supervisor::take_signals() {
       signal_groups(SIGKILL);
       continue;
     }
-    err_.add(fmt::format("weft run: {} received, ending {} {}; again to end at once\n", strsignal(signal), ranks_.size(),
-                         ranks_.size() == 1 ? "rank" : "ranks"));
+    err_.add(fmt::format("weft run: {} received, ending {} {}; again to end at once\n", strsignal(signal),
+                         ranks_.size(), ranks_.size() == 1 ? "rank" : "ranks"));
     end_all(signal == SIGINT ? SIGINT : SIGTERM, kExitSignal + signal);
   }
   note_ended_ranks();
@@ -188,7 +189,8 @@ void Supervisor::blame(std::size_t index) {
     end_all(SIGTERM, rank.end_status);
   } else {
     err_.add(fmt::format("weft run: rank {} (pid {}) killed by signal {} ({}){}\n", index, rank.process.pid,
-                         rank.end_status, strsignal(rank.end_status), rank.end_code == CLD_DUMPED ? ", core dumped" : ""));
+                         rank.end_status, strsignal(rank.end_status),
+                         rank.end_code == CLD_DUMPED ? ", core dumped" : ""));
     end_all(SIGTERM, kExitSignal + rank.end_status);
   }
 }
