@@ -4,7 +4,7 @@
 #
 #   scripts/bench.sh [--quick] [--no-setup] [--output DIR]
 #
-#   --quick     fewer sizes and steps: under a minute once built
+#   --quick     fewer iterations and steps: under a minute once built
 #   --no-setup  neither look for packages nor build
 #   --output    where the reports go (weft-report)
 #
@@ -46,12 +46,11 @@ else
   echo "bench: two hosts, each a network name space of its own, joined by a cable"
 fi
 
-sweep=(-b 8 -e 64M -f 4)
+sweep=(-b 8 -e 64M -f 2)
 steps=(--steps 10)
 if [[ $quick == yes ]]; then
-  sweep=(-b 8 -e 64M -f 32 --budget 100ms -w 2)
-  # A tenth of the bytes says as much about who waits for whom.
-  steps=(--steps 3 -w 1 --scale 0.1)
+  sweep=(-b 8 -e 64M -f 2 --budget 50ms -w 2)
+  steps=(--steps 3 -w 1)
 fi
 
 mkdir -p "$output"
