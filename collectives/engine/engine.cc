@@ -33,7 +33,7 @@ Engine::Engine(Options options) : options_(std::move(options)), arena_(*options_
 }
 
 Engine::~Engine() {
-  fail(Error{ErrorCode::closed, "the communicator is destroyed"});
+  if (num_in_flight_ > 0) fail(Error{ErrorCode::closed, "the communicator is destroyed"});
   for (std::uint32_t window = 0; window < windows_.size(); ++window) close_window(window);
 }
 
@@ -298,12 +298,10 @@ void Engine::fail(const Error& cause) {
   MessageHeaderWire header;
   header.kind = MessageKind::fault;
   header.transfer = static_cast<std::uint32_t>(cause.code());
-  if (cause.code() != ErrorCode::closed || num_in_flight_ > 0) {
-    for (Link& link : links_) {
-      if (link.endpoint == nullptr || link.is_closed || link.endpoint->failure()) continue;
-      (void)link.endpoint->post_message(bytes_of(header), std::as_bytes(std::span(text)).first(std::min<std::size_t>(
-                                                              text.size(), link.payload_max)));
-    }
+  for (Link& link : links_) {
+    if (link.endpoint == nullptr || link.is_closed || link.endpoint->failure()) continue;
+    const std::size_t length = std::min<std::size_t>(text.size(), link.payload_max);
+    (void)link.endpoint->post_message(bytes_of(header), std::as_bytes(std::span(text)).first(length));
   }
   for (Put& put : puts_) {
     if (put.in_use) finish_put(put);

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "bootstrap/address.h"
+#include "bootstrap/client.h"
 #include "bootstrap/session.h"
 #include "job_fixture.h"
 
@@ -67,13 +68,16 @@ TEST(Join, RankZeroUsesAServiceOfItsJobThatIsThereAlready) {
   EXPECT_TRUE(job.service().wait_until_done(soon()));
 }
 
+/// A second on an idle machine; what must not happen is that the bootstrap's timeout of two minutes is waited for.
+constexpr Nanos kAtOnce = 20s;
+
 TEST(Join, ABusyPortIsReportedAtOnceWithItsOwner) {
   Job other{2};
   const auto started = steady_clock().now();
   auto session = join(identity_at(other.service().address(), Secret::random(), 0, 2), settings_of());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code(), ErrorCode::address_in_use);
-  EXPECT_LT(steady_clock().now() - started, 2s);
+  EXPECT_LT(steady_clock().now() - started, kAtOnce);
   const auto address = parse_host_port(other.service().address());
   EXPECT_TRUE(contains(session.error(), "port " + std::to_string(address->port)));
   EXPECT_TRUE(contains(session.error(), "(pid " + std::to_string(getpid()) + ")")) << session.error().message();
@@ -93,7 +97,7 @@ TEST(Join, ASilentOwnerOfThePortDoesNotDelayTheReport) {
       join(identity_at("127.0.0.1:" + std::to_string(ntohs(name.sin_port)), Secret::random(), 0, 2), settings_of());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code(), ErrorCode::address_in_use);
-  EXPECT_LT(steady_clock().now() - started, 2s);
+  EXPECT_LT(steady_clock().now() - started, kAtOnce);
   close(fd);
 }
 
@@ -122,6 +126,10 @@ TEST(Join, MissingRanksAreNamedToEveryRankThatWaits) {
   std::vector<std::thread> threads;
   for (const std::uint32_t rank : {0U, 1U, 2U, 4U}) {
     threads.emplace_back([&, rank] {
+      while (rank == 4) {
+        const Status others = job.service().wait_until_done(Deadline::after(1ms));
+        if (contains(others.error(), "missing ranks 3-8")) break;
+      }
       // The first to give up ends the wait for all.
       auto session = join(job.identity(rank), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", rank == 4 ? "300ms" : "20s"}}));
       ASSERT_FALSE(session);
@@ -145,7 +153,7 @@ TEST(Join, AnotherSecretIsRefusedAtOnce) {
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code(), ErrorCode::unauthenticated);
   EXPECT_TRUE(contains(session.error(), job.service().address()));
-  EXPECT_LT(steady_clock().now() - started, 5s);
+  EXPECT_LT(steady_clock().now() - started, kAtOnce);
 }
 
 TEST(Join, ASecondProcessWithTheSameRankIsRefusedAndTheJobGoesOn) {
@@ -179,21 +187,23 @@ TEST(Join, ASecondProcessWithTheSameRankIsRefusedAndTheJobGoesOn) {
 
 TEST(Join, AnotherSizeIsRefusedWithBothValues) {
   Job job{4};
-  std::thread first([&] {
-    auto session = join(job.identity(0), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "500ms"}}));
-    ASSERT_FALSE(session);
-    // The one who was refused is part of the explanation that the others get.
-    EXPECT_TRUE(contains(session.error(), "refused meanwhile: rank 1 (")) << session.error().message();
-  });
-  std::this_thread::sleep_for(100ms);
+  auto first = Client::connect(*parse_host_port(job.service().address()), job.secret(), soon());
+  ASSERT_TRUE(first) << first.error().message();
+  ASSERT_TRUE((*first)->send(JoinMessage{Rank{0}, 4, 4711, ~std::uint64_t{0}, "elsewhere"}, soon()));
+  ASSERT_TRUE((*first)->receive(kOverheadSizeMax, soon()));
+
   Identity identity = job.identity(1);
   identity.size = 5;
   auto session = join(identity, settings_of());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code(), ErrorCode::mismatch);
-  EXPECT_TRUE(contains(session.error(), "says that the job has 5 ranks, but rank 0 (")) << session.error().message();
-  EXPECT_TRUE(contains(session.error(), "says 4")) << session.error().message();
-  first.join();
+  EXPECT_TRUE(contains(session.error(), "says that the job has 5 ranks, but rank 0 (host elsewhere, pid 4711) says 4"))
+      << session.error().message();
+
+  // The one who was refused is part of the explanation that the others get.
+  auto waiting = join(job.identity(2), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "100ms"}}));
+  ASSERT_FALSE(waiting);
+  EXPECT_TRUE(contains(waiting.error(), "refused meanwhile: rank 1 (")) << waiting.error().message();
 }
 
 TEST(Join, BlanksAndNamesAreAddressesToo) {
