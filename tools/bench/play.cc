@@ -162,13 +162,13 @@ void say_run(const BenchContext& context, const Play& play, const WorkloadRun& r
 
 }  // namespace
 
-Status bench_workload(BenchContext& context) {
+Status bench_workload(BenchContext& context, const std::string& path) {
   const BenchOptions& options = context.options;
-  WEFT_TRY_ASSIGN(const tools::Workload read, read_workload(options.workload_path));
+  WEFT_TRY_ASSIGN(const tools::Workload read, read_workload(path));
   WEFT_TRY_ASSIGN(const tools::Workload workload, fold(read, RankCount{context.ranks}));
   if (workload.operations.empty())
     return Error{ErrorCode::invalid_argument, workload.name + " has nothing to play for these ranks"};
-  context.report.data_type = device::name_of(workload.type);
+  if (options.subject == Subject::workload) context.report.data_type = device::name_of(workload.type);
   context.say("#\n# workload {}: {} operations a step over {} ranks, {}, {} steps after {} warm-ups", workload.name,
               workload.operations.size(), context.ranks, device::name_of(workload.type), options.steps,
               options.warm_ups);
