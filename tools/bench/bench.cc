@@ -70,6 +70,7 @@ Status bench(BenchContext& context, const BenchOutputs& outputs) {
   report.warm_ups = static_cast<std::uint32_t>(context.options.warm_ups);
   report.is_verified = context.options.is_checked;
   WEFT_TRY(say_header(context));
+  report.machine.push_back({"command", outputs.command});
   const BenchOptions& options = context.options;
   switch (options.subject) {
     case Subject::collectives: WEFT_TRY(bench_collectives(context)); break;

@@ -176,8 +176,9 @@ int bench(const Arguments& a, std::vector<std::string> words) {
   if (a.hosts != 1 && a.ranks == 0) return refuse(Error{ErrorCode::invalid_argument, "--hosts is for -N"});
   if (!a.transport.empty()) setenv("WEFT_TRANSPORTS", a.transport.c_str(), 1);
   BenchOutputs outputs = a.outputs;
-  outputs.title = "weft";
-  for (std::size_t i = 1; i < words.size(); ++i) outputs.title += fmt::format(" {}", words[i]);
+  outputs.title = "weft bench " + a.what;
+  outputs.command = "weft";
+  for (std::size_t i = 1; i < words.size(); ++i) outputs.command += fmt::format(" {}", words[i]);
   return run_bench(*options, outputs);
 }
 
