@@ -1,6 +1,7 @@
 #include "collectives/communicator.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -56,7 +57,13 @@ std::vector<transport::Transport*> pointers_to(const std::vector<std::unique_ptr
 class Communicator::Occupied {
  public:
   explicit Occupied(Communicator& communicator)
-      : communicator_(communicator), is_owner_(!communicator.is_occupied_.exchange(true, std::memory_order_acquire)) {}
+      : communicator_(communicator), is_owner_(!communicator.is_occupied_.exchange(true, std::memory_order_acquire)) {
+    // An abort by another thread is no second user: it is over in a moment, and this call shall report it.
+    while (!is_owner_ && communicator.is_aborting_.load(std::memory_order_acquire)) {
+      sched_yield();
+      is_owner_ = !communicator.is_occupied_.exchange(true, std::memory_order_acquire);
+    }
+  }
   ~Occupied() {
     if (is_owner_) communicator_.is_occupied_.store(false, std::memory_order_release);
   }
@@ -423,8 +430,11 @@ void Communicator::abort(const std::string& reason) {
   }
   is_abort_wanted_.store(true, std::memory_order_release);
   // Nobody inside: act here and now. Otherwise the thread inside does, within its longest sleep.
-  const Occupied occupied(*this);
-  if (occupied.is_owner() && fork_generation_ == current_fork_generation()) act_on_abort();
+  if (fork_generation_ != current_fork_generation() || is_occupied_.exchange(true, std::memory_order_acquire)) return;
+  is_aborting_.store(true, std::memory_order_release);
+  exclusively(waitable_, [this] { act_on_abort(); });
+  is_aborting_.store(false, std::memory_order_release);
+  is_occupied_.store(false, std::memory_order_release);
 }
 
 Status Communicator::finalize() {

@@ -100,6 +100,7 @@ class Communicator {
   std::uint32_t fork_generation_ = 0;
   bool is_finalized_ = false;
   std::atomic<bool> is_occupied_{false};
+  std::atomic<bool> is_aborting_{false};  ///< Occupied by abort().
   std::atomic<bool> is_abort_wanted_{false};
   std::mutex abort_mutex_;  ///< Only around abort_reason_.
   std::string abort_reason_;

@@ -5,8 +5,18 @@
 
 #include <algorithm>
 #include <ctime>
+#include <mutex>
 
 namespace weft::collectives {
+
+/// The communicators that one thread uses. Whoever touches one of them on behalf of another one, or takes one away,
+/// locks.
+struct WaitList {
+  std::mutex mutex;
+  std::vector<Waitable*> waitables;
+  std::atomic<std::size_t> size{0};  ///< Of `waitables`, to be read without the lock.
+};
+
 namespace {
 
 /// The longest sleep: an abort by another thread is noticed within it.
@@ -16,31 +26,33 @@ constexpr Nanos kSleepToPostAgain = std::chrono::microseconds(200);
 /// How many empty polls of a communicator go by between looks at the others and at the clock.
 constexpr std::uint32_t kOthersEvery = 8;
 
-std::vector<Waitable*>& enlisted() {
-  static thread_local std::vector<Waitable*> list;
+const std::shared_ptr<WaitList>& own_list() {
+  static thread_local const auto list = std::make_shared<WaitList>();
   return list;
 }
 
-bool progress_others(const Waitable& own) {
+/// Precondition: the list is locked.
+bool progress_others(const WaitList& list, const Waitable& own) {
   bool worked = false;
-  for (Waitable* other : enlisted()) {
+  for (Waitable* other : list.waitables) {
     if (other != &own && other->engine->num_in_flight() > 0) worked = other->engine->progress() || worked;
   }
   return worked;
 }
 
 /// Every transport that must be able to wake this thread.
-std::vector<transport::Transport*> wakers(const Waitable& own) {
+std::vector<transport::Transport*> wakers(const WaitList& list, const Waitable& own) {
   std::vector<transport::Transport*> all = own.transports;
-  for (const Waitable* other : enlisted()) {
+  for (const Waitable* other : list.waitables) {
     if (other == &own || other->engine->num_in_flight() == 0) continue;
     all.insert(all.end(), other->transports.begin(), other->transports.end());
   }
   return all;
 }
 
-void sleep_on(const Waitable& own, Nanos limit) {
-  const std::vector<transport::Transport*> all = wakers(own);
+/// Precondition: the list is locked, or holds nothing but `own`.
+void sleep_on(const WaitList& list, const Waitable& own, Nanos limit) {
+  const std::vector<transport::Transport*> all = wakers(list, own);
   if (all.empty()) {
     const timespec pause{0, std::min<long>(static_cast<long>(limit.count()), 1'000'000)};
     (void)nanosleep(&pause, nullptr);
@@ -68,25 +80,43 @@ void sleep_on(const Waitable& own, Nanos limit) {
 }  // namespace
 
 void enlist(Waitable& waitable) {
-  auto& list = enlisted();
-  if (waitable.list == &list) return;
-  if (std::find(list.begin(), list.end(), &waitable) == list.end()) list.push_back(&waitable);
-  waitable.list = &list;
+  const std::shared_ptr<WaitList>& list = own_list();
+  if (waitable.list == list) return;
+  delist(waitable);
+  const std::lock_guard lock(list->mutex);
+  list->waitables.push_back(&waitable);
+  list->size.store(list->waitables.size(), std::memory_order_relaxed);
+  waitable.list = list;
 }
 
 void delist(Waitable& waitable) {
-  std::erase(enlisted(), &waitable);
-  waitable.list = nullptr;
+  if (!waitable.list) return;
+  {
+    const std::lock_guard lock(waitable.list->mutex);
+    std::erase(waitable.list->waitables, &waitable);
+    waitable.list->size.store(waitable.list->waitables.size(), std::memory_order_relaxed);
+  }
+  waitable.list.reset();
+}
+
+void exclusively(Waitable& waitable, const std::function<void()>& work) {
+  if (!waitable.list) return work();
+  const std::lock_guard lock(waitable.list->mutex);
+  work();
 }
 
 template <class IsDone>
 static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
   own.spin.reset();
   std::uint32_t polls = 0;
-  const bool has_others = enlisted().size() > 1;
+  WaitList& list = *own_list();
+  const bool has_others = list.size.load(std::memory_order_relaxed) > 1;
   while (!is_done()) {
     bool worked = own.engine->progress();
-    if (has_others && ++polls % kOthersEvery == 0) worked = progress_others(own) || worked;
+    if (has_others && ++polls % kOthersEvery == 0) {
+      const std::lock_guard lock(list.mutex);
+      worked = progress_others(list, own) || worked;
+    }
     if (worked) {
       own.spin.reset();
       continue;
@@ -95,10 +125,12 @@ static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
       case Spin::Step::poll: cpu_pause(); break;
       case Spin::Step::yield: sched_yield(); break;
       case Spin::Step::sleep: {
-        if (has_others && progress_others(own)) break;
+        std::unique_lock lock(list.mutex, std::defer_lock);
+        if (has_others) lock.lock();
+        if (has_others && progress_others(list, own)) break;
         const Nanos left = patience.deadline().remaining();
         if (left == Nanos::zero()) return is_done();
-        sleep_on(own, std::min(left, own.engine->must_poll() ? kSleepToPostAgain : kSleepMax));
+        sleep_on(list, own, std::min(left, own.engine->must_poll() ? kSleepToPostAgain : kSleepMax));
         break;
       }
     }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,12 +14,14 @@
 
 namespace weft::collectives {
 
+struct WaitList;
+
 /// What one communicator contributes to its thread's waiting: an engine and the transports under it.
 struct Waitable {
   engine::Engine* engine = nullptr;
   std::vector<transport::Transport*> transports;
   Spin spin;
-  const void* list = nullptr;  ///< The thread's list that this is in.
+  std::shared_ptr<WaitList> list{};  ///< The thread's list that this is in.
 };
 
 /// How long a wait may last. A plain duration becomes a deadline only when the wait turns out not to be short, so that
@@ -38,9 +41,9 @@ class Patience {
   Nanos duration_;
 };
 
-/// Makes progress on `own`, and on every other communicator of this thread that has something in flight, until `is_done`
-/// answers true or the deadline passes. Polls for the spin time, then sleeps until something arrives: an idle rank costs
-/// no processor time.
+/// Makes progress on `own`, and on every other communicator of this thread that has something in flight, until
+/// `is_done` answers true or the deadline passes. Polls for the spin time, then sleeps until something arrives: an idle
+/// rank costs no processor time.
 ///
 /// The others matter because a peer may wait for their operations before it comes to ours.
 /// Thread: loop. Returns false on timeout.
@@ -51,8 +54,11 @@ bool wait_until(Waitable& own, Patience patience, const std::function<bool()>& i
 bool wait_for(Waitable& own, engine::RequestId request, Patience patience, const std::atomic<bool>& interrupt,
               const std::function<void()>& on_interrupt);
 
-/// Adds a communicator to the calling thread's list, or removes it from it. A communicator is in at most one list.
+/// Moves a communicator to the calling thread's list, out of that of another thread that used it before; or takes it
+/// out of its list. Both wait while the other thread makes progress on it or sleeps for it (50 ms at most).
 void enlist(Waitable& waitable);
 void delist(Waitable& waitable);
+/// Runs `work` while no thread makes progress on the communicator on behalf of another one.
+void exclusively(Waitable& waitable, const std::function<void()>& work);
 
 }  // namespace weft::collectives

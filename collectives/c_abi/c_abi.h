@@ -45,7 +45,9 @@ weft_request_t to_request(weft_communicator* communicator, collectives::engine::
 
 /// What a blocking call does after its start: waits, or leaves it to the group that the thread is in.
 weft_status_t finish_blocking(weft_communicator* communicator, const Result<collectives::engine::RequestId>& started);
-/// What a start call does: hands the request out.
+/// To be told before anything is started.
+Error null_request();
+/// What a start call does: hands the request out. Precondition: request is not null.
 weft_status_t hand_out(weft_communicator* communicator, const Result<collectives::engine::RequestId>& started,
                        weft_request_t* request);
 

@@ -11,9 +11,7 @@ namespace {
 using collectives::Communicator;
 using collectives::Job;
 
-Error null_argument(const char* name) {
-  return Error{ErrorCode::invalid_argument, std::string(name) + " is null"};
-}
+Error null_argument(const char* name) { return Error{ErrorCode::invalid_argument, std::string(name) + " is null"}; }
 
 weft_status_t give(Result<std::unique_ptr<Communicator>> made, weft_communicator_t** communicator) {
   if (!made) return report(made.error());
@@ -152,10 +150,11 @@ weft_status_t weft_put(weft_window_t* window, const void* source, size_t size_by
                        int signal, weft_request_t* request) {
   return guarded([&] {
     if (window == nullptr) return report(null_argument("window"));
-    return hand_out(window->owner,
-                    window->owner->communicator->put(window->window, source, size_bytes, weft::Rank{peer}, offset,
-                                                     signal != 0),
-                    request);
+    if (request == nullptr) return report(null_request());
+    return hand_out(
+        window->owner,
+        window->owner->communicator->put(window->window, source, size_bytes, weft::Rank{peer}, offset, signal != 0),
+        request);
   });
 }
 }

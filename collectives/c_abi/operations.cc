@@ -1,4 +1,6 @@
 // Collectives, point to point, own plans.
+#include <algorithm>
+
 #include "collectives/c_abi/c_abi.h"
 #include "collectives/plan/text.h"
 #include "collectives/plan/verify.h"
@@ -10,10 +12,10 @@ using collectives::Collective;
 using collectives::UserCall;
 
 constexpr device::DataType to_type(weft_type_t type) noexcept {
-  return static_cast<device::DataType>(static_cast<std::uint8_t>(type));
+  return static_cast<device::DataType>(std::min<std::uint32_t>(static_cast<std::uint32_t>(type), 0xff));
 }
 constexpr device::ReduceOp to_op(weft_op_t op) noexcept {
-  return static_cast<device::ReduceOp>(static_cast<std::uint8_t>(op));
+  return static_cast<device::ReduceOp>(std::min<std::uint32_t>(static_cast<std::uint32_t>(op), 0xff));
 }
 
 Result<collectives::engine::RequestId> start(weft_communicator_t* communicator, const UserCall& call) {
@@ -26,7 +28,10 @@ weft_status_t block(weft_communicator_t* communicator, const UserCall& call) noe
 }
 
 weft_status_t begin(weft_communicator_t* communicator, const UserCall& call, weft_request_t* request) noexcept {
-  return guarded([&] { return hand_out(communicator, start(communicator, call), request); });
+  return guarded([&] {
+    if (request == nullptr) return report(null_request());
+    return hand_out(communicator, start(communicator, call), request);
+  });
 }
 
 UserCall reducing(Collective collective, const void* send, void* receive, size_t count, weft_type_t type, weft_op_t op,
@@ -62,8 +67,8 @@ weft_status_t weft_broadcast(weft_communicator_t* c, const void* send, void* rec
 weft_status_t weft_all_gather(weft_communicator_t* c, const void* send, void* receive, size_t count, weft_type_t type) {
   return block(c, moving(Collective::all_gather, send, receive, count, type));
 }
-weft_status_t weft_reduce_scatter(weft_communicator_t* c, const void* send, void* receive, size_t count, weft_type_t type,
-                                  weft_op_t op) {
+weft_status_t weft_reduce_scatter(weft_communicator_t* c, const void* send, void* receive, size_t count,
+                                  weft_type_t type, weft_op_t op) {
   return block(c, reducing(Collective::reduce_scatter, send, receive, count, type, op));
 }
 weft_status_t weft_gather(weft_communicator_t* c, const void* send, void* receive, size_t count, weft_type_t type,
@@ -105,8 +110,8 @@ weft_status_t weft_start_gather(weft_communicator_t* c, const void* send, void* 
                                 uint32_t root, weft_request_t* request) {
   return begin(c, moving(Collective::gather, send, receive, count, type, root), request);
 }
-weft_status_t weft_start_scatter(weft_communicator_t* c, const void* send, void* receive, size_t count, weft_type_t type,
-                                 uint32_t root, weft_request_t* request) {
+weft_status_t weft_start_scatter(weft_communicator_t* c, const void* send, void* receive, size_t count,
+                                 weft_type_t type, uint32_t root, weft_request_t* request) {
   return begin(c, moving(Collective::scatter, send, receive, count, type, root), request);
 }
 weft_status_t weft_start_all_to_all(weft_communicator_t* c, const void* send, void* receive, size_t count,
@@ -121,6 +126,7 @@ weft_status_t weft_start_send(weft_communicator_t* c, const void* send, size_t c
                               weft_request_t* request) {
   return guarded([&] {
     if (c == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator is null"});
+    if (request == nullptr) return report(null_request());
     return hand_out(c, c->communicator->start_send(send, count, to_type(type), weft::Rank{peer}), request);
   });
 }
@@ -128,6 +134,7 @@ weft_status_t weft_start_receive(weft_communicator_t* c, void* receive, size_t c
                                  weft_request_t* request) {
   return guarded([&] {
     if (c == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator is null"});
+    if (request == nullptr) return report(null_request());
     return hand_out(c, c->communicator->start_receive(receive, count, to_type(type), weft::Rank{peer}), request);
   });
 }
@@ -170,6 +177,7 @@ weft_status_t weft_start_plan(weft_communicator_t* c, const weft_plan_t* plan, c
       return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator or plan is null"});
     }
     const UserCall call = reducing(plan->plan.contract.collective, send, receive, count, type, op);
+    if (request == nullptr) return report(null_request());
     return hand_out(c, c->communicator->start_plan(plan->plan, call), request);
   });
 }

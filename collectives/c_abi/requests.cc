@@ -58,8 +58,9 @@ weft_status_t finish_blocking(weft_communicator* communicator, const Result<Requ
   return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_patience()));
 }
 
+Error null_request() { return Error{ErrorCode::invalid_argument, "request is null"}; }
+
 weft_status_t hand_out(weft_communicator* communicator, const Result<RequestId>& started, weft_request_t* request) {
-  if (request == nullptr) return report(Error{ErrorCode::invalid_argument, "request is null"});
   if (!started) return report(started.error());
   *request = to_request(communicator, *started);
   return WEFT_SUCCESS;
@@ -86,8 +87,7 @@ weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
   return guarded([&] {
     if (request == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
     weft_communicator& communicator = *communicator_of(*request);
-    const weft::Status status =
-        communicator.communicator->wait(id_of(*request), patience_of(communicator, timeout_ns));
+    const weft::Status status = communicator.communicator->wait(id_of(*request), patience_of(communicator, timeout_ns));
     if (status || status.error().code() != weft::ErrorCode::timeout) *request = weft_request_t{};
     return status_of(status);
   });

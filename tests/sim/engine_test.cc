@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "tests/sim/link_kinds.h"
 #include "tests/sim/sim_group.h"
 
 namespace weft::test {
@@ -17,34 +18,6 @@ using collectives::Shape;
 using collectives::engine::Call;
 using collectives::engine::RequestId;
 using Values = std::vector<std::int32_t>;
-
-struct LinkKind {
-  const char* name;
-  transport::LargePath large;
-  transport::PlainPath plain;
-  bool maps_shared;
-};
-constexpr LinkKind kLinkKinds[] = {
-    {"write", transport::LargePath::write, transport::PlainPath::staging, false},
-    {"read", transport::LargePath::read, transport::PlainPath::read, false},
-    {"staging", transport::LargePath::read, transport::PlainPath::staging, false},
-    {"mapped", transport::LargePath::read, transport::PlainPath::staging, true},
-};
-
-transport::sim::SimOptions options_of(const LinkKind& kind, std::uint32_t ranks, std::uint64_t seed) {
-  transport::sim::SimOptions options;
-  options.ranks = ranks;
-  options.seed = seed;
-  options.faults.delay = std::chrono::microseconds(30);
-  options.faults.stall_percent = 5;
-  options.faults.post_again_percent = 10;
-  options.link.large_path = kind.large;
-  options.link.plain_path = kind.plain;
-  options.link.maps_shared_memory = kind.maps_shared;
-  options.link.message_size_max = 256 + 24;
-  options.link.eager_limit = 200;
-  return options;
-}
 
 std::int32_t input_value(std::uint32_t rank, std::size_t index) {
   return static_cast<std::int32_t>((rank + 1) * 1000003U + index * 7919U);
@@ -158,8 +131,8 @@ TEST_P(EngineCollectives, GiveTheRightElementsByEveryAlgorithm) {
         SimGroup group{options_of(kind, n, seed++)};
         // Several operations one after the other reuse what the first one left behind.
         for (const std::size_t count : {std::size_t{1003}, std::size_t{1}, std::size_t{0}, std::size_t{37}}) {
-          run_and_check(group, std::string(algorithm.name), asked,
-                        asked.collective == Collective::barrier ? 0 : count, shape);
+          run_and_check(group, std::string(algorithm.name), asked, asked.collective == Collective::barrier ? 0 : count,
+                        shape);
           if (HasFatalFailure()) return;
         }
         ++runs;

@@ -25,6 +25,7 @@ class SimMemory final : public collectives::engine::MemorySource {
     return aligned;
   }
   void release(std::byte* memory) override { blocks_.erase(memory); }
+  [[nodiscard]] std::size_t num_blocks() const noexcept { return blocks_.size(); }
   [[nodiscard]] device::MemoryKind kind_of(const std::byte* memory, std::size_t size_bytes) const noexcept override {
     if (!is_shared_) return device::MemoryKind::host;
     for (const auto& [base, block] : blocks_) {
@@ -45,8 +46,9 @@ class SimMemory final : public collectives::engine::MemorySource {
 /// Engines of N ranks on one simulated cluster, stepped by hand in one thread.
 class SimGroup {
  public:
-  explicit SimGroup(transport::sim::SimOptions options, std::uint64_t slice_bytes = 512, std::uint32_t in_flight = 3,
-                    std::function<device::Device*(const void*)> device_of = [](const void*) { return nullptr; })
+  explicit SimGroup(
+      transport::sim::SimOptions options, std::uint64_t slice_bytes = 512, std::uint32_t in_flight = 3,
+      std::function<device::Device*(const void*)> device_of = [](const void*) { return nullptr; })
       : cluster_(options) {
     cluster_.connect_all();
     for (std::uint32_t r = 0; r < options.ranks; ++r) {
@@ -93,6 +95,14 @@ class SimGroup {
     auto lowered = collectives::engine::lower(*plan, std::hash<std::string>{}(algorithm), call, Rank{rank},
                                               engines_[rank]->slicing());
     return *programs_.emplace_back(std::move(*lowered));
+  }
+
+  /// One half of a send/receive pair.
+  const collectives::engine::Program& pair_program(const collectives::engine::Call& call,
+                                                   collectives::plan::StepKind kind, std::uint32_t rank,
+                                                   std::uint32_t peer) {
+    return *programs_.emplace_back(
+        collectives::engine::point_to_point_program(call, kind, Rank{peer}, engines_[rank]->slicing()));
   }
 
  private:
