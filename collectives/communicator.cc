@@ -17,7 +17,8 @@
 namespace weft::collectives {
 namespace {
 
-/// Grows in the child of every fork, so that a communicator knows that it is in the wrong process without a system call.
+/// Grows in the child of every fork, so that a communicator knows that it is in the wrong process without a system
+/// call.
 std::atomic<std::uint32_t> fork_generation{0};
 
 std::uint32_t current_fork_generation() {
@@ -104,8 +105,7 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
       wiring_(std::move(wiring)),
       programs_(rank(), wiring_.shape, select::Machine{.cores_per_host = wiring_.cores_per_host}, std::move(setting),
                 slicing_of(job_->settings)),
-      waitable_{nullptr, pointers_to(wiring_.transports),
-                Spin{job_->settings.duration(Setting::spin), wiring_.cores}},
+      waitable_{nullptr, pointers_to(wiring_.transports), Spin{job_->settings.duration(Setting::spin), wiring_.cores}},
       timeout_(job_->settings.duration(Setting::timeout)),
       fork_generation_(current_fork_generation()) {
   engine::Engine::Options options;
@@ -143,26 +143,35 @@ Status Communicator::check_usable() {
   }
   if (is_finalized_) return Error{ErrorCode::closed, "the communicator is finalized"};
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
-  if (engine_->failure()) return *engine_->failure();
+  if (engine_->failure()) {
+    (void)engine_->progress();  // Peers that could not be told yet are.
+    return *engine_->failure();
+  }
   enlist(waitable_);
   return {};
 }
 
-#define WEFT_ENTER()                                                                                                   \
-  const Occupied occupied(*this);                                                                                      \
-  if (!occupied.is_owner()) {                                                                                          \
-    return Error(ErrorCode::invalid_argument, "the communicator is used by two threads at once",                        \
-                 "Use one communicator per thread, or serialize the calls.");                                          \
-  }                                                                                                                    \
+#define WEFT_ENTER()                                                                             \
+  const Occupied occupied(*this);                                                                \
+  if (!occupied.is_owner()) {                                                                    \
+    return Error(ErrorCode::invalid_argument, "the communicator is used by two threads at once", \
+                 "Use one communicator per thread, or serialize the calls.");                    \
+  }                                                                                              \
   WEFT_TRY(check_usable())
 
+void Communicator::trim_programs() {
+  if (!programs_.is_full() || engine_->num_in_flight() > 0) return;
+  programs_.trim();
+  last_program_ = nullptr;
+}
+
 Status Communicator::make_room() {
-  if (programs_.is_full() && engine_->num_in_flight() == 0) {
-    programs_.trim();
-    last_program_ = nullptr;
-  }
+  trim_programs();
   if (engine_->has_room()) return {};
-  if (!wait_until(waitable_, operation_patience(), [this] { return engine_->has_room() || engine_->failure(); })) {
+  if (!wait_until(waitable_, operation_patience(), [this] {
+        if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
+        return engine_->has_room() || engine_->failure();
+      })) {
     return Error{ErrorCode::timeout, "64 operations are in flight and none of them finishes"};
   }
   if (engine_->failure()) return *engine_->failure();
@@ -202,7 +211,8 @@ namespace {
 Status check_point_to_point(const void* buffer, std::uint64_t count, device::DataType type, Rank peer, RankCount ranks,
                             std::string_view what) {
   if (peer.value() >= ranks.value()) {
-    return Error{ErrorCode::invalid_argument, fmt::format("{}: peer {} of {} ranks", what, peer.value(), ranks.value())};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{}: peer {} of {} ranks", what, peer.value(), ranks.value())};
   }
   if (static_cast<std::size_t>(type) >= device::kDataTypes) {
     return Error{ErrorCode::invalid_argument, fmt::format("{}: unknown element type", what)};
@@ -234,7 +244,7 @@ Result<engine::RequestId> Communicator::start_send(const void* send, std::uint64
                                                    Rank peer) {
   WEFT_ENTER();
   WEFT_TRY(check_point_to_point(send, count, type, peer, ranks(), "send"));
-  WEFT_TRY(make_room());
+  trim_programs();
   return engine_->start_point_to_point(
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::send, peer), send, nullptr);
 }
@@ -243,7 +253,7 @@ Result<engine::RequestId> Communicator::start_receive(void* receive, std::uint64
                                                       Rank peer) {
   WEFT_ENTER();
   WEFT_TRY(check_point_to_point(receive, count, type, peer, ranks(), "receive"));
-  WEFT_TRY(make_room());
+  trim_programs();
   return engine_->start_point_to_point(
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::receive, peer), nullptr, receive);
 }
@@ -255,7 +265,8 @@ Status Communicator::wait(engine::RequestId request, Patience patience) {
   }
   if (fork_generation_ != current_fork_generation()) return check_usable();
   enlist(waitable_);
-  if (wait_for(waitable_, request, patience, is_abort_wanted_, [this] { act_on_abort(); })) return engine_->collect(request);
+  if (wait_for(waitable_, request, patience, is_abort_wanted_, [this] { act_on_abort(); }))
+    return engine_->collect(request);
   return Error{ErrorCode::timeout, engine_->explain(request),
                "Look at those ranks: are they stopped, slow, or in another call? WEFT_TIMEOUT sets the limit."};
 }
@@ -281,8 +292,8 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t color, st
   }
   ByteWriter own;
   own.number(static_cast<std::uint32_t>(color)).number(static_cast<std::uint32_t>(key));
-  WEFT_TRY_ASSIGN(const auto blobs, job_->session->all_gather(group_, fmt::format("split {}", split), own.bytes(),
-                                                              exchange_deadline()));
+  WEFT_TRY_ASSIGN(const auto blobs,
+                  job_->session->all_gather(group_, fmt::format("split {}", split), own.bytes(), exchange_deadline()));
   struct Member {
     std::int32_t key;
     std::uint32_t index;
@@ -349,22 +360,22 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
 
 Status Communicator::destroy_window(std::uint32_t window) {
   WEFT_ENTER();
-  // Puts that were started before are complete at their source; the barrier makes sure that they are here too, since
-  // messages of a link arrive in order and writes complete when they are visible.
-  WEFT_TRY_ASSIGN(const Contract contract, contract_of({.collective = Collective::barrier}, rank(), ranks()));
-  WEFT_TRY(make_room());
-  WEFT_TRY_ASSIGN(const engine::Program* program, programs_.collective({contract, device::DataType::u8, {}, 0}));
-  WEFT_TRY_ASSIGN(const engine::RequestId request, engine_->start(*program, nullptr, nullptr));
-  if (!wait_for(waitable_, request, operation_patience(), is_abort_wanted_, [this] { act_on_abort(); })) {
-    return Error{ErrorCode::timeout, "window: " + engine_->explain(request)};
+  engine_->start_closing_window(window);
+  const bool is_quiet = wait_until(waitable_, operation_patience(), [&] {
+    if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
+    return engine_->failure().has_value() || engine_->is_window_quiet(window);
+  });
+  if (engine_->failure()) return *engine_->failure();
+  if (!is_quiet) {
+    return Error{ErrorCode::timeout, fmt::format("window {}: some ranks have not destroyed it", window),
+                 "All ranks must destroy a window, as they all created it."};
   }
-  WEFT_TRY(engine_->collect(request));
   engine_->close_window(window);
   return {};
 }
 
-Result<engine::RequestId> Communicator::put(std::uint32_t window, const void* source, std::uint64_t size_bytes, Rank peer,
-                                            std::uint64_t offset, bool with_signal) {
+Result<engine::RequestId> Communicator::put(std::uint32_t window, const void* source, std::uint64_t size_bytes,
+                                            Rank peer, std::uint64_t offset, bool with_signal) {
   WEFT_ENTER();
   if (peer.value() >= ranks().value()) {
     return Error{ErrorCode::invalid_argument, fmt::format("put: peer {} of {} ranks", peer.value(), ranks().value())};
@@ -380,9 +391,13 @@ Status Communicator::wait_signal(std::uint32_t window, Rank peer, std::uint64_t 
   }
   const bool is_done = wait_until(waitable_, patience, [&] {
     if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
-    return engine_->failure().has_value() || engine_->signals(window, peer) >= count;
+    return engine_->failure().has_value() || engine_->signals(window, peer) >= count || engine_->is_closed(peer);
   });
   if (engine_->failure()) return *engine_->failure();
+  if (engine_->is_closed(peer) && engine_->signals(window, peer) < count) {
+    return Error{ErrorCode::peer_failed, wiring_.links[peer.index()].name + " closed its communicator without a signal"}
+        .about(peer);
+  }
   if (!is_done) {
     return Error{ErrorCode::timeout, fmt::format("window {} waits for {} signals from {}; {} arrived", window, count,
                                                  wiring_.links[peer.index()].name, engine_->signals(window, peer))}

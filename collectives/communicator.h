@@ -31,7 +31,9 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
   [[nodiscard]] Rank rank() const noexcept { return Rank{group_.own_index}; }
-  [[nodiscard]] RankCount ranks() const noexcept { return RankCount{static_cast<std::uint32_t>(group_.members.size())}; }
+  [[nodiscard]] RankCount ranks() const noexcept {
+    return RankCount{static_cast<std::uint32_t>(group_.members.size())};
+  }
   [[nodiscard]] const Settings& settings() const noexcept { return job_->settings; }
   [[nodiscard]] const Wiring& wiring() const noexcept { return wiring_; }
   [[nodiscard]] ProgramCache& programs() noexcept { return programs_; }
@@ -72,9 +74,12 @@ class Communicator {
   Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wiring wiring, select::AlgorithmSetting setting);
   static Result<std::unique_ptr<Communicator>> create_in(std::shared_ptr<Job> job, bootstrap::Group group);
 
-  /// Held by every call, so that an abort by another thread acts at once between calls and is left to the call otherwise.
+  /// Held by every call, so that an abort by another thread acts at once between calls and is left to the call
+  /// otherwise.
   class Occupied;
   [[nodiscard]] Status check_usable();
+  void trim_programs();
+  /// Waits until one more collective can be in flight.
   Status make_room();
   void act_on_abort();
   [[nodiscard]] Deadline exchange_deadline() const { return Deadline::after(timeout_); }
@@ -96,7 +101,7 @@ class Communicator {
   bool is_finalized_ = false;
   std::atomic<bool> is_occupied_{false};
   std::atomic<bool> is_abort_wanted_{false};
-  std::mutex abort_mutex_;     ///< Only around abort_reason_.
+  std::mutex abort_mutex_;  ///< Only around abort_reason_.
   std::string abort_reason_;
 };
 

@@ -40,7 +40,8 @@ Result<std::byte*> Arena::acquire(std::size_t size_bytes) {
     by_address_.insert(position, &block);
     footprint_bytes_ += block_bytes;
     free.reserve(free.capacity() + block_bytes / rounded);
-    for (std::size_t offset = block_bytes; offset >= rounded; offset -= rounded) free.push_back(base + offset - rounded);
+    for (std::size_t offset = block_bytes; offset >= rounded; offset -= rounded)
+      free.push_back(base + offset - rounded);
   }
   std::byte* buffer = free.back();
   free.pop_back();
@@ -50,7 +51,8 @@ Result<std::byte*> Arena::acquire(std::size_t size_bytes) {
 void Arena::release(std::byte* buffer) noexcept {
   Block* block = block_of(buffer);
   WEFT_CHECK(block != nullptr, "a buffer goes back to the arena it came from");
-  free_[block->size_class].push_back(buffer);  // Cannot allocate: acquire() reserved room for every buffer of the class.
+  free_[block->size_class].push_back(
+      buffer);  // Cannot allocate: acquire() reserved room for every buffer of the class.
 }
 
 Arena::Block* Arena::block_of(const std::byte* address) noexcept {

@@ -31,8 +31,8 @@ std::string describe(const CallWire& wire, Channel channel) {
   }
   const auto collective = static_cast<Collective>(wire.collective);
   const std::string_view name = channel == Channel::collective ? name_of(collective) : "send/receive";
-  std::string text = fmt::format("{}(count {}, {}", name, wire.count,
-                                 device::name_of(static_cast<device::DataType>(wire.type)));
+  std::string text =
+      fmt::format("{}(count {}, {}", name, wire.count, device::name_of(static_cast<device::DataType>(wire.type)));
   if (channel != Channel::collective) return text + ")";
   if (reduces(collective)) text += fmt::format(", {}", device::name_of(static_cast<device::ReduceOp>(wire.op)));
   if (has_root(collective)) text += fmt::format(", root {}", wire.root);

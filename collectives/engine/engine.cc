@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/check.h"
-#include "base/log.h"
 
 namespace weft::collectives::engine {
 
@@ -34,12 +31,13 @@ Engine::Engine(Options options) : options_(std::move(options)), arena_(*options_
 
 Engine::~Engine() {
   if (num_in_flight_ > 0) fail(Error{ErrorCode::closed, "the communicator is destroyed"});
+  for (Operation& operation : operations_) release_registrations(operation);
   for (std::uint32_t window = 0; window < windows_.size(); ++window) close_window(window);
 }
 
 UserBuffer Engine::user_buffer(const void* base, std::uint64_t size_bytes) const {
-  // The const of an input is kept by the plan: no verified plan writes one. Only where input and output are the same memory
-  // is it cast away for real.
+  // The const of an input is kept by the plan: no verified plan writes one. Only where input and output are the same
+  // memory is it cast away for real.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(base));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   return {bytes, size_bytes, size_bytes == 0 || base == nullptr ? nullptr : options_.device_of(base)};
 }
@@ -62,8 +60,8 @@ Operation* Engine::acquire_operation(const Program& program, Channel channel, co
   operation->is_finished = false;
   operation->in_flight = true;
   operation->error.reset();
-  operation->input =
-      user_buffer(input, block_bytes * (is_collective ? contract.input_blocks(options_.own_rank) : 1));
+  operation->partner = nullptr;
+  operation->input = user_buffer(input, block_bytes * (is_collective ? contract.input_blocks(options_.own_rank) : 1));
   operation->output =
       user_buffer(output, block_bytes * (is_collective ? contract.output_blocks(options_.own_rank) : 1));
   operation->next_slice = 0;
@@ -81,6 +79,7 @@ Result<RequestId> Engine::start(const Program& program, const void* input, void*
   Operation& operation = *acquire_operation(program, Channel::collective, input, output);
   operation.sequence = next_sequence_++;
   collectives_[operation.sequence % kInFlightMax] = &operation;
+  called_[operation.sequence % kCalled] = program.wire;
   WEFT_TRY(begin(operation));
   return RequestId{operation.index, operation.generation};
 }
@@ -91,12 +90,18 @@ Result<RequestId> Engine::start_point_to_point(const Program& program, const voi
   Link& link = links_[program.steps.front().peer];
   if (program.steps.front().kind == plan::StepKind::send) {
     operation.sequence = link.sends_started++;
+    if (link.sent.empty()) link.sent.resize(kRunAhead);
+    link.sent[operation.sequence % kRunAhead] = program.wire;
     link.send_operations.push_back(&operation);
   } else {
     operation.sequence = link.receives_started++;
     link.receive_operations.push_back(&operation);
   }
-  WEFT_TRY(begin(operation));
+  if (link.endpoint == nullptr) {
+    match_own(operation);
+  } else {
+    WEFT_TRY(begin(operation));
+  }
   return RequestId{operation.index, operation.generation};
 }
 
@@ -114,6 +119,12 @@ Status Engine::begin(Operation& operation) {
     operation.scratch = *scratch;
   }
   check_parked_signatures(operation);
+  if (program.steps.empty() && operation.in_flight) {
+    // Nothing to wait for. A loop: slices that end while they are started would nest as deep as there are slices.
+    for (std::uint32_t slice = 0; slice < program.slicing.num_slices; ++slice) average(operation, slice);
+    finish(operation);
+    return {};
+  }
   const std::uint32_t slots = program.slicing.in_flight;
   for (std::uint32_t slot = 0; slot < slots && operation.in_flight; ++slot) activate_slice(operation, slot);
   run_tasks();
@@ -129,10 +140,6 @@ void Engine::activate_slice(Operation& operation, std::uint32_t slot) {
   for (std::uint32_t step = 0; step < num_steps; ++step) {
     states[step] = StepState{};
     states[step].before_left = program.steps[step].num_before;
-  }
-  if (num_steps == 0) {
-    finish_slice(operation, slot);
-    return;
   }
   for (std::uint32_t step = 0; step < num_steps; ++step) {
     if (states[step].before_left == 0) tasks_.push_back({&operation, slot, step});
@@ -175,9 +182,8 @@ void Engine::complete(const Task& task) {
   if (--operation.slots[task.slot].steps_left == 0) finish_slice(operation, task.slot);
 }
 
-void Engine::finish_slice(Operation& operation, std::uint32_t slot) {
+void Engine::average(Operation& operation, std::uint32_t slice) {
   const Program& program = *operation.program;
-  const std::uint32_t slice = operation.slots[slot].slice;
   // All of this slice's sends have been read by their receivers, so its output is this rank's alone by now.
   for (const Range& part : program.averaged) {
     const Range range = program.slice_of(part.size(), slice);
@@ -188,6 +194,11 @@ void Engine::finish_slice(Operation& operation, std::uint32_t slot) {
     while (!device.is_done(ticket)) {
     }
   }
+}
+
+void Engine::finish_slice(Operation& operation, std::uint32_t slot) {
+  const Program& program = *operation.program;
+  average(operation, operation.slots[slot].slice);
   if (--operation.slices_left == 0) return finish(operation);
   if (operation.next_slice < program.slicing.num_slices) activate_slice(operation, slot);
 }
@@ -216,13 +227,7 @@ void Engine::finish(Operation& operation) {
     arena_.release(operation.scratch);
     operation.scratch = nullptr;
   }
-  for (auto& of_buffer : operation.registrations) {
-    for (std::size_t index = 0; index < options_.transports.size(); ++index) {
-      if (!of_buffer[index]) continue;
-      options_.transports[index]->release_memory(*of_buffer[index]);
-      of_buffer[index].reset();
-    }
-  }
+  if (!operation.error) release_registrations(operation);
   if (operation.channel == Channel::collective) {
     collectives_[operation.sequence % kInFlightMax] = nullptr;
     while (completed_ != next_sequence_ && collectives_[completed_ % kInFlightMax] == nullptr) ++completed_;
@@ -231,7 +236,18 @@ void Engine::finish(Operation& operation) {
     Link& link = links_[operation.program->steps.front().peer];
     std::erase(link.send_operations, &operation);
     if (std::erase(link.receive_operations, &operation) > 0) ++link.receives_completed;
+    if (link.endpoint == nullptr) return;
     report_is_due_ = report_is_due_ || link.receives_completed - link.receives_reported >= kReportEvery;
+  }
+}
+
+void Engine::release_registrations(Operation& operation) {
+  for (auto& of_buffer : operation.registrations) {
+    for (std::size_t index = 0; index < options_.transports.size(); ++index) {
+      if (!of_buffer[index]) continue;
+      options_.transports[index]->release_memory(*of_buffer[index]);
+      of_buffer[index].reset();
+    }
   }
 }
 
@@ -249,6 +265,7 @@ Status Engine::collect(RequestId request) {
   ++operation.generation;
   operation.is_finished = false;
   free_operations_.push_back(&operation);
+  if (operation.error) release_registrations(operation);
   if (operation.error) return std::move(*operation.error);
   return {};
 }
@@ -275,80 +292,10 @@ bool Engine::progress() {
   }
   if (num_puts_ > 0) progress_puts();
   if (report_is_due_) report_progress();
-  if (mismatch_ && options_.clock->now() >= mismatch_->until) fail(Error{mismatch_->fallback});
+  if (num_windows_closing_ > 0) tell_closing_windows();
+  if (mismatch_) progress_mismatch();
+  if (num_faults_due_ > 0) tell_fault();
   return worked;
-}
-
-void Engine::fail_operation(Operation& operation, const Error& cause) {
-  operation.error = cause.within(operation.program->label);
-  for (StepState& state : operation.states) {
-    if (state.buffer == nullptr || state.phase == Phase::complete) continue;
-    state.buffer = nullptr;  // The transport or a device may still use it: it is not given out again.
-  }
-  operation.scratch = nullptr;  // For the same reason.
-  finish(operation);
-}
-
-void Engine::fail(const Error& cause) {
-  if (failure_) return;
-  failure_ = cause;
-  mismatch_.reset();
-  // A fault goes out once and on a best-effort basis: a peer that cannot be told has a broken link of its own to report.
-  const std::string text = cause.message().substr(0, kFaultTextMax);
-  MessageHeaderWire header;
-  header.kind = MessageKind::fault;
-  header.transfer = static_cast<std::uint32_t>(cause.code());
-  for (Link& link : links_) {
-    if (link.endpoint == nullptr || link.is_closed || link.endpoint->failure()) continue;
-    const std::size_t length = std::min<std::size_t>(text.size(), link.payload_max);
-    (void)link.endpoint->post_message(bytes_of(header), std::as_bytes(std::span(text)).first(length));
-  }
-  for (Put& put : puts_) {
-    if (put.in_use) finish_put(put);
-  }
-  for (Operation& operation : operations_) {
-    if (operation.in_flight) fail_operation(operation, cause);
-  }
-  tasks_.clear();
-  first_task_ = 0;
-  retries_.clear();
-  computing_.clear();
-}
-
-void Engine::close() {
-  for (Link& link : links_) {
-    if (link.endpoint != nullptr) link.endpoint->close();
-  }
-}
-
-std::string Engine::explain(RequestId request) const {
-  const Operation& operation = operations_[request.index];
-  if (operation.generation != request.generation || operation.program == nullptr) return "a request that is complete";
-  const Program& program = *operation.program;
-  std::vector<std::uint32_t> receiving;
-  std::vector<std::uint32_t> sending;
-  for (std::uint32_t slot = 0; slot < operation.slots.size(); ++slot) {
-    if (operation.slots[slot].steps_left == 0) continue;
-    for (std::uint32_t index = 0; index < program.steps.size(); ++index) {
-      const StepState& state = operation.states[slot * program.steps.size() + index];
-      const ProgramStep& step = program.steps[index];
-      if (!plan::is_transfer(step.kind) || state.phase == Phase::complete || state.phase == Phase::blocked) continue;
-      auto& list = step.kind == plan::StepKind::send ? sending : receiving;
-      if (std::find(list.begin(), list.end(), step.peer) == list.end()) list.push_back(step.peer);
-    }
-  }
-  const auto names = [this](const std::vector<std::uint32_t>& peers) {
-    std::string text;
-    for (std::size_t i = 0; i < peers.size() && i < 8; ++i) {
-      text += (i == 0 ? "" : ", ") + links_[peers[i]].name;
-    }
-    if (peers.size() > 8) text += fmt::format(" and {} more", peers.size() - 8);
-    return text;
-  };
-  std::string text = fmt::format("{} #{}", program.label, operation.sequence);
-  if (!receiving.empty()) text += " waits for data from " + names(receiving);
-  if (!sending.empty()) text += (receiving.empty() ? " waits for " : ", and for ") + names(sending) + " to take data";
-  return text;
 }
 
 }  // namespace weft::collectives::engine

@@ -33,17 +33,17 @@ struct RequestId {
 struct LinkInfo {
   transport::Endpoint* endpoint = nullptr;  ///< Null for the rank itself.
   std::uint32_t transport_index = 0;
-  std::string name;                         ///< For errors: "rank 3 (host b, pid 4711)".
+  std::string name;  ///< For errors: "rank 3 (host b, pid 4711)".
 };
 
 /// Runs programs over links: the only place that sees both plans and transports.
 ///
-/// Protocol. A transfer's slice of at most the link's eager limit travels as one `data` message. A larger one: on a `write` link
-/// the receiver says `ready` with the place (the user's buffer itself for a plain receive, a landing buffer for a reduction),
-/// the sender writes there with a notice; on a `read` link the sender says `available`, the receiver reduces or copies
-/// straight from the sender's memory (or reads it first) and says `consumed`; memory that cannot be read goes as a train of
-/// `data` messages. Every message names operation, slice and transfer, so nothing depends on arrival order; what arrives
-/// early is parked and bounded by flow control (kRunAhead operations).
+/// Protocol. A transfer's slice of at most the link's eager limit travels as one `data` message. A larger one: on a
+/// `write` link the receiver says `ready` with the place (the user's buffer itself for a plain receive, a landing
+/// buffer for a reduction), the sender writes there with a notice; on a `read` link the sender says `available`, the
+/// receiver reduces or copies straight from the sender's memory (or reads it first) and says `consumed`; memory that
+/// cannot be read goes as a train of `data` messages. Every message names operation, slice and transfer, so nothing
+/// depends on arrival order; what arrives early is parked and bounded by flow control (kRunAhead operations).
 ///
 /// Failure is the communicator's: the first cause ends every operation in flight on this rank, and the peers are told.
 ///
@@ -52,16 +52,16 @@ class Engine {
  public:
   struct Options {
     Rank own_rank{0};
-    std::vector<LinkInfo> links;                     ///< By rank.
-    std::vector<transport::Transport*> transports;   ///< At most kTransportsMax; outlive the engine.
-    MemorySource* memory = nullptr;                  ///< Outlives the engine.
-    device::Device* host = nullptr;                  ///< Usually host_device().
+    std::vector<LinkInfo> links;                    ///< By rank.
+    std::vector<transport::Transport*> transports;  ///< At most kTransportsMax; outlive the engine.
+    MemorySource* memory = nullptr;                 ///< Outlives the engine.
+    device::Device* host = nullptr;                 ///< Usually host_device().
     /// Finds the device that owns an address, or null where the CPU may touch it.
     std::function<device::Device*(const void*)> device_of;
-    std::uint64_t eager_limit = 0;                   ///< 0: each link's advice. Equal on all ranks.
-    SlicingLimits slicing;                           ///< Equal on all ranks.
+    std::uint64_t eager_limit = 0;  ///< 0: each link's advice. Equal on all ranks.
+    SlicingLimits slicing;          ///< Equal on all ranks.
     const Clock* clock = nullptr;
-    Trace* trace = nullptr;                          ///< Null, or where finished operations are recorded; outlives the engine.
+    Trace* trace = nullptr;  ///< Null, or where finished operations are recorded; outlives the engine.
   };
   explicit Engine(Options options);
   ~Engine();
@@ -91,7 +91,8 @@ class Engine {
   [[nodiscard]] std::uint32_t num_in_flight() const noexcept { return num_in_flight_; }
   /// True while something waits for room or for a device: nothing will wake a sleeper when it comes.
   [[nodiscard]] bool must_poll() const noexcept {
-    return !retries_.empty() || !computing_.empty() || report_is_due_ || num_puts_ > 0 || mismatch_.has_value();
+    return !retries_.empty() || !computing_.empty() || report_is_due_ || num_puts_ > 0 || mismatch_.has_value() ||
+           num_windows_closing_ > 0 || num_faults_due_ > 0;
   }
   /// For people: what the operation is and which peers it waits for.
   [[nodiscard]] std::string explain(RequestId request) const;
@@ -115,7 +116,13 @@ class Engine {
   /// What `peer` has to know of this rank's window. Registers it with the pair's transport.
   Result<RemoteWindow> window_for(std::uint32_t window, Rank peer);
   void set_remote_window(std::uint32_t window, Rank peer, RemoteWindow remote);
+  /// Tells all peers that nothing more comes from here. Once all have said so and what they wrote is here,
+  /// is_window_quiet() answers true, and close_window() harms nobody.
+  void start_closing_window(std::uint32_t window);
+  [[nodiscard]] bool is_window_quiet(std::uint32_t window) const noexcept;
   void close_window(std::uint32_t window);
+  /// The peer has closed its communicator: nothing more will come from it.
+  [[nodiscard]] bool is_closed(Rank peer) const noexcept { return links_[peer.index()].is_closed; }
   Result<RequestId> start_put(std::uint32_t window, const void* source, std::uint64_t size_bytes, Rank peer,
                               std::uint64_t offset, bool with_signal);
   /// Signals from `peer` that arrived and were not taken.
@@ -130,6 +137,10 @@ class Engine {
   /// Collectives in flight; a power of two.
   static constexpr std::uint32_t kInFlightMax = 64;
   static constexpr std::size_t kPollBatch = 32;
+  /// Collectives that are remembered: what a peer, kRunAhead behind the oldest in flight, may still answer to; a power
+  /// of two.
+  static constexpr std::uint32_t kCalled = 2 * kRunAhead;
+  static_assert(kCalled >= kRunAhead + kInFlightMax);
 
   struct Task {
     Operation* operation = nullptr;
@@ -159,14 +170,16 @@ class Engine {
     std::string name;
     bool is_closed = false;
     Flow collectives;
-    Flow sends;                        ///< Of our sends: how many of them the peer has completed.
+    Flow sends;  ///< Of our sends: how many of them the peer has completed.
     std::uint32_t sends_started = 0;
     std::uint32_t receives_started = 0;
     std::uint32_t receives_completed = 0;
     std::uint32_t receives_reported = 0;
-    std::vector<Operation*> send_operations;     ///< Point to point, in flight.
+    std::vector<Operation*> send_operations;  ///< Point to point, in flight.
     std::vector<Operation*> receive_operations;
+    std::vector<CallWire> sent;  ///< The latest sends.
     std::vector<Parked> parked;
+    bool fault_is_due = false;
   };
   struct Put {
     bool in_use = false;
@@ -178,8 +191,9 @@ class Engine {
     std::uint64_t offset = 0;
     std::uint64_t progress_bytes = 0;
     bool with_signal = false;
-    bool is_posted = false;            ///< The write is out.
-    bool bytes_done = false;           ///< Visible at the peer, or on their way in order before the signal.
+    bool is_posted = false;       ///< The write is out.
+    bool bytes_done = false;      ///< Visible at the peer, or on their way in order before the signal.
+    std::byte* bounce = nullptr;  ///< Host copy of a source in device memory.
     std::optional<transport::Registration> registration;
     Operation* operation = nullptr;
   };
@@ -188,8 +202,13 @@ class Engine {
     std::byte* base = nullptr;
     std::uint64_t size_bytes = 0;
     std::array<std::optional<transport::Registration>, kTransportsMax> registrations;
-    std::vector<RemoteWindow> remote;      ///< By rank.
-    std::vector<std::uint64_t> signals;    ///< By rank.
+    std::vector<RemoteWindow> remote;    ///< By rank.
+    std::vector<std::uint64_t> signals;  ///< By rank.
+    // Writes overtake messages, so the end of a window is agreed on by counting them. By rank:
+    std::vector<std::uint32_t> writes_sent, writes_arrived;
+    std::vector<std::uint32_t> writes_expected;  ///< Of a peer that has closed.
+    std::vector<bool> has_closed, is_told;
+    bool is_closing = false;
   };
 
   // engine.cc: life of operations.
@@ -198,13 +217,32 @@ class Engine {
   void activate_slice(Operation& operation, std::uint32_t slot);
   void complete(const Task& task);
   void finish_slice(Operation& operation, std::uint32_t slot);
+  void average(Operation& operation, std::uint32_t slice);
   void finish(Operation& operation);
-  void fail_operation(Operation& operation, const Error& cause);
+  void release_registrations(Operation& operation);
   void run(const Task& task);
   void run_tasks();
   void retry_later(const Task& task) { retries_.push_back(task); }
   void record(const Operation& operation);
   [[nodiscard]] UserBuffer user_buffer(const void* base, std::uint64_t size_bytes) const;
+
+  // engine_failure.cc
+  void fail_operation(Operation& operation, const Error& cause);
+  /// Ends the communicator for what a link answered.
+  void fail_at(const Link& link, const Error& cause);
+  /// Ends the communicator because the peer is gone in order, and the operation is not done with it.
+  void fail_closed(const Link& link, const Operation& operation);
+  /// Tells those peers of the failure that have not been told. Best effort.
+  void tell_fault();
+  void link_closed(Rank peer);
+  [[nodiscard]] bool waits_for(const Operation& operation, Rank peer) const;
+  [[nodiscard]] Rank rank_of(const Link& link) const noexcept {
+    return Rank{static_cast<std::uint32_t>(&link - links_.data())};
+  }
+
+  // engine_own.cc: sends to this rank itself.
+  void match_own(Operation& operation);
+  void finish_with_partner(Operation& operation);
 
   // engine_local.cc: bytes.
   struct Piece {
@@ -212,7 +250,8 @@ class Engine {
     std::uint64_t size_bytes = 0;
     device::Device* device = nullptr;  ///< Null: the CPU may touch it.
   };
-  [[nodiscard]] Piece piece(Operation& operation, std::uint32_t slot, const ProgramStep& step, const Operand& operand) const;
+  [[nodiscard]] Piece piece(Operation& operation, std::uint32_t slot, const ProgramStep& step,
+                            const Operand& operand) const;
   void run_local(const Task& task);
   /// Starts destination = bytes, or destination = operand op bytes; true if it is done already.
   bool start_combine(const Task& task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes);
@@ -222,6 +261,8 @@ class Engine {
   Result<Arena::Place> place_of(Operation& operation, const Link& link, const std::byte* address);
 
   // engine_send.cc, engine_receive.cc: transfers.
+  /// Whether memory that the peer cannot map goes as a train of messages.
+  [[nodiscard]] static bool travels_in_messages(const Link& link) noexcept;
   void run_send(const Task& task);
   void begin_send(const Task& task);
   void post_data(const Task& task);
@@ -247,23 +288,33 @@ class Engine {
   void apply(const Task& task, const MessageHeaderWire& header, std::span<const std::byte> payload);
   void park(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
   void unpark(const Task& task);
-  void check_parked_signatures(Operation& operation);
   Operation* find_operation(Link& link, const MessageHeaderWire& header);
-  void handle_mismatch(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
-  void report_mismatch(Link& link, const Operation& operation, const MessageHeaderWire& header);
   void protocol_error(const Link& link, std::string_view what);
   void report_progress();
-  void link_closed(Rank peer);
-  [[nodiscard]] bool needs_peer(const Operation& operation, Rank peer) const;
   std::uint32_t add_landing(const Task& task);
+
+  // engine_mismatch.cc
+  void check_parked_signatures(Operation& operation);
+  /// What this rank called where the peer's message belongs, if it is still known.
+  [[nodiscard]] std::optional<CallWire> call_of(Link& link, const MessageHeaderWire& header);
+  void report_mismatch(Link& link, const MessageHeaderWire& header);
+  void progress_mismatch();
+  void handle_mismatch(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
 
   // window.cc
   void handle_put(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
   void put_written(std::uint32_t token);
   void add_signal(std::uint32_t window, Rank peer);
+  void handle_window_notice(std::uint32_t notice, Rank peer);
   void run_put(Put& put);
   void finish_put(Put& put);
+  /// Frees what the put holds; its operation is the caller's affair.
+  void end_put(Put& put);
   void progress_puts();
+  void window_closing(Link& link, Rank peer, const MessageHeaderWire& header);
+  void tell_closing_windows();
+  /// Copies between any two kinds of memory, and waits for it.
+  void copy_now(std::byte* to, const std::byte* from, std::uint64_t size_bytes);
 
   Options options_;
   std::vector<Link> links_;
@@ -271,25 +322,32 @@ class Engine {
   std::deque<Operation> operations_;
   std::vector<Operation*> free_operations_;
   std::array<Operation*, kInFlightMax> collectives_{};
-  std::uint32_t next_sequence_ = 0;   ///< Of the next collective.
-  std::uint32_t completed_ = 0;       ///< All collectives before this one are complete here.
-  std::uint32_t last_report_ = 0;     ///< completed_ when the peers were last told.
+  std::array<CallWire, kCalled> called_{};  ///< The latest collectives, for the description of mismatches.
+  std::uint32_t next_sequence_ = 0;         ///< Of the next collective.
+  std::uint32_t completed_ = 0;             ///< All collectives before this one are complete here.
+  std::uint32_t last_report_ = 0;           ///< completed_ when the peers were last told.
   bool report_is_due_ = false;
   std::uint32_t num_in_flight_ = 0;
-  std::vector<Task> tasks_;           ///< A queue: tasks_[first_task_..] are to be run.
+  std::vector<Task> tasks_;  ///< A queue: tasks_[first_task_..] are to be run.
   std::size_t first_task_ = 0;
   std::vector<Task> retries_;
   std::vector<Task> retrying_;
   std::vector<Computing> computing_;
-  std::vector<Task> landings_;        ///< By landing number; operation is null where free.
+  std::vector<Task> landings_;  ///< By landing number; operation is null where free.
   std::vector<std::uint32_t> free_landings_;
   std::vector<Window> windows_;
   std::deque<Put> puts_;
   std::uint32_t num_puts_ = 0;
+  std::uint32_t num_windows_closing_ = 0;  ///< That not all peers were told of.
   std::optional<Error> failure_;
+  std::uint32_t num_faults_due_ = 0;
   struct PendingMismatch {
     Nanos until{};
-    Error fallback;
+    std::optional<Error> fallback;
+    Link* link = nullptr;
+    MessageHeaderWire header;
+    CallWire call;
+    bool is_posted = false;
   };
   std::optional<PendingMismatch> mismatch_;
   std::array<transport::Completion, kPollBatch> completions_;

@@ -74,6 +74,10 @@ void Engine::poll_devices() {
     computing_[i] = computing_.back();
     computing_.pop_back();
     if (!work.task.operation->in_flight) continue;
+    if (work.task.operation->partner != nullptr) {
+      finish_with_partner(*work.task.operation);
+      continue;
+    }
     const plan::StepKind kind = work.task.operation->program->steps[work.task.step].kind;
     if (kind == plan::StepKind::send) {
       run(work.task);

@@ -5,24 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "collectives/engine/engine.h"
+#include "collectives/engine/sequence.h"
 #include "collectives/engine/window.h"
 
 namespace weft::collectives::engine {
-namespace {
-
-/// How long a rank that noticed a mismatch waits for the other side's description before it reports without.
-constexpr Nanos kMismatchPatience = std::chrono::seconds(1);
-
-/// a < b for sequence numbers that wrap.
-bool is_before(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
-
-/// True if the message goes to the sending half of a transfer.
-bool is_for_sender(MessageKind kind) noexcept { return kind == MessageKind::ready || kind == MessageKind::consumed; }
-
-}  // namespace
-
 void Engine::handle(const transport::Completion& completion, std::uint32_t transport_index) {
   using Kind = transport::Completion::Kind;
   Link& link = links_[completion.peer.index()];
@@ -32,7 +19,7 @@ void Engine::handle(const transport::Completion& completion, std::uint32_t trans
     case Kind::failed: {
       const auto reason = options_.transports[transport_index]->endpoint(completion.peer)->failure();
       const Error cause = reason ? *reason : Error{ErrorCode::peer_failed, "the link broke"};
-      return fail(cause.within(link.name));
+      return fail_at(link, cause);
     }
     case Kind::written:
     case Kind::read: {
@@ -45,7 +32,9 @@ void Engine::handle(const transport::Completion& completion, std::uint32_t trans
       return combine_landed(task);
     }
     case Kind::notice: {
-      if ((completion.notice & kWindowNotice) != 0) return add_signal(completion.notice & ~kWindowNotice, completion.peer);
+      if ((completion.notice & kWindowNotice) != 0) {
+        return handle_window_notice(completion.notice, completion.peer);
+      }
       if (completion.notice >= landings_.size()) return protocol_error(link, "a notice of no landing");
       const Task task = landings_[completion.notice];
       if (task.operation == nullptr || !task.operation->in_flight) return;
@@ -81,13 +70,16 @@ void Engine::handle_message(Rank peer, std::span<const std::byte> message) {
       (header.channel == Channel::collective ? link.collectives : link.sends).peer_completed = header.sequence;
       return;
     case MessageKind::put: return handle_put(link, header, payload);
+    case MessageKind::window_closing: return window_closing(link, peer, header);
     case MessageKind::signal: return add_signal(header.transfer, peer);
     case MessageKind::mismatch: return handle_mismatch(link, header, payload);
     case MessageKind::fault: {
-      const auto code = static_cast<ErrorCode>(std::min<std::uint32_t>(
-          header.transfer, static_cast<std::uint32_t>(ErrorCode::system)));
+      const auto code = static_cast<ErrorCode>(
+          std::min<std::uint32_t>(header.transfer, static_cast<std::uint32_t>(ErrorCode::system)));
       const std::string text{reinterpret_cast<const char*>(payload.data()), std::min(payload.size(), kFaultTextMax)};
-      return fail(Error{code, fmt::format("{} reports: {}", link.name, text)}.about(peer));
+      const Rank about{header.sequence - 1};
+      return fail(Error{code, fmt::format("{} reports: {}", link.name, text)}.about(
+          header.sequence != 0 && about.index() < links_.size() && about != options_.own_rank ? about : peer));
     }
   }
   protocol_error(link, "a message of an unknown kind");
@@ -112,14 +104,10 @@ void Engine::deliver(Link& link, Rank peer, const MessageHeaderWire& header, std
                                : is_for_sender(header.kind)          ? link.sends_started
                                                                      : link.receives_started;
     if (!is_before(header.sequence, next)) return park(link, header, payload);
-    return fail(Error{ErrorCode::mismatch,
-                      fmt::format("{} goes on with operation #{}, which is complete here: it called something else",
-                                  link.name, header.sequence),
-                      "All ranks must make the same calls in the same order."}
-                    .about(peer));
+    return report_mismatch(link, header);
   }
   const Program& program = *operation->program;
-  if (header.signature != program.signature) return report_mismatch(link, *operation, header);
+  if (header.signature != program.signature) return report_mismatch(link, header);
   if (header.transfer >= program.num_transfers || header.slice >= program.slicing.num_slices) {
     return protocol_error(link, "a message of an unknown transfer");
   }
@@ -194,72 +182,6 @@ void Engine::unpark(const Task& task) {
   }
 }
 
-void Engine::check_parked_signatures(Operation& operation) {
-  for (std::uint32_t rank = 0; rank < links_.size(); ++rank) {
-    Link& link = links_[rank];
-    if (link.parked.empty()) continue;
-    if (operation.channel == Channel::point_to_point && operation.program->steps.front().peer != rank) continue;
-    for (std::size_t i = 0; i < link.parked.size() && operation.in_flight; ++i) {
-      const Parked& parked = link.parked[i];
-      if (parked.header.channel != operation.channel || parked.header.sequence != operation.sequence) continue;
-      if (operation.channel == Channel::point_to_point && find_operation(link, parked.header) != &operation) continue;
-      if (parked.header.kind == MessageKind::mismatch) {
-        const Parked copy = parked;
-        return handle_mismatch(link, copy.header, copy.payload);
-      }
-      if (parked.header.signature != operation.program->signature) {
-        return report_mismatch(link, operation, parked.header);
-      }
-    }
-  }
-}
-
-void Engine::report_mismatch(Link& link, const Operation& operation, const MessageHeaderWire& header) {
-  if (mismatch_ || failure_) return;
-  MessageHeaderWire answer = header;
-  answer.kind = MessageKind::mismatch;
-  // Which of our halves it is about: the peer looks for its other half.
-  answer.reserved = is_for_sender(header.kind) ? 1 : 0;
-  (void)post(link, answer, bytes_of(operation.program->call.to_wire(operation.program->plan_id)));
-  if (failure_) return;
-  mismatch_ = PendingMismatch{options_.clock->now() + kMismatchPatience,
-                              Error{ErrorCode::mismatch,
-                                    fmt::format("operation #{} is {} here, and something else at {}", operation.sequence,
-                                                operation.program->label, link.name),
-                                    "All ranks must make the same calls in the same order."}};
-}
-
-void Engine::handle_mismatch(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
-  CallWire theirs;
-  if (payload.size() != sizeof theirs) return protocol_error(link, "a mismatch without a description");
-  std::memcpy(&theirs, payload.data(), sizeof theirs);
-  MessageHeaderWire ours = header;
-  // The peer's receive is our send: look on the other side for point-to-point operations.
-  ours.kind = header.reserved != 0 ? MessageKind::data : MessageKind::ready;
-  if (theirs.is_reply != 0) ours.kind = header.reserved != 0 ? MessageKind::ready : MessageKind::data;
-  const Operation* operation = find_operation(link, ours);
-  if (operation == nullptr) {
-    if (header.channel == Channel::collective && !is_before(header.sequence, next_sequence_)) {
-      return park(link, header, payload);
-    }
-    return fail(Error{ErrorCode::mismatch, fmt::format("operation #{} is {} at {}, and complete here", header.sequence,
-                                                       describe(theirs, header.channel), link.name)});
-  }
-  if (theirs.is_reply == 0) {
-    CallWire reply = operation->program->call.to_wire(operation->program->plan_id);
-    reply.is_reply = 1;
-    (void)post(link, header, bytes_of(reply));
-  }
-  const CallWire own = operation->program->call.to_wire(operation->program->plan_id);
-  const bool is_same_call = describe(own, operation->channel) == describe(theirs, header.channel);
-  fail(Error{ErrorCode::mismatch,
-             fmt::format("operation #{} is {} here and {} at {}{}", header.sequence, describe(own, operation->channel),
-                         describe(theirs, header.channel), link.name,
-                         is_same_call ? ", but with another algorithm or slicing" : ""),
-             is_same_call ? "Give all ranks the same WEFT_ALGORITHM, WEFT_SLICE_SIZE and plan."
-                          : "All ranks must make the same calls in the same order."});
-}
-
 void Engine::report_progress() {
   report_is_due_ = false;
   const bool collectives_due = completed_ - last_report_ >= kReportEvery;
@@ -287,41 +209,6 @@ void Engine::report_progress() {
     report_is_due_ = true;  // A full ring: again after the next progress.
   } else if (collectives_due) {
     last_report_ = completed_;
-  }
-}
-
-bool Engine::needs_peer(const Operation& operation, Rank peer) const {
-  const Program& program = *operation.program;
-  const auto& parked = links_[peer.index()].parked;
-  const bool has_parked = std::any_of(parked.begin(), parked.end(), [&](const Parked& entry) {
-    return entry.header.channel == operation.channel && entry.header.sequence == operation.sequence;
-  });
-  for (std::uint32_t index = 0; index < program.steps.size(); ++index) {
-    const ProgramStep& step = program.steps[index];
-    if (!plan::is_transfer(step.kind) || step.peer != peer.value()) continue;
-    if (operation.next_slice < program.slicing.num_slices) return true;
-    for (std::uint32_t slot = 0; slot < operation.slots.size(); ++slot) {
-      if (operation.slots[slot].steps_left == 0) continue;
-      const Phase phase = operation.states[slot * program.steps.size() + index].phase;
-      if (phase == Phase::complete || phase == Phase::computing) continue;
-      if (phase == Phase::blocked && has_parked) continue;
-      return true;
-    }
-  }
-  return false;
-}
-
-void Engine::link_closed(Rank peer) {
-  Link& link = links_[peer.index()];
-  link.is_closed = true;
-  if (failure_) return;
-  for (Operation& operation : operations_) {
-    if (!operation.in_flight || !needs_peer(operation, peer)) continue;
-    return fail(Error{ErrorCode::peer_failed,
-                      fmt::format("{} closed its communicator while {} #{} needs it", link.name, operation.program->label,
-                                  operation.sequence),
-                      "All ranks must make the same calls before they destroy the communicator."}
-                    .about(peer));
   }
 }
 

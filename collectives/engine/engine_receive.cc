@@ -38,15 +38,16 @@ void Engine::begin_receive(const Task& task) {
   const Piece to = piece(operation, task.slot, step, step.destination);
 
   if (to.size_bytes > link.eager_limit && link.capabilities.large_path == transport::LargePath::write) {
-    const bool lands_in_place = step.kind == plan::StepKind::receive &&
-                                (to.device == nullptr || link.capabilities.moves_device_memory);
+    if (link.is_closed) return fail_closed(link, operation);
+    const bool lands_in_place =
+        step.kind == plan::StepKind::receive && (to.device == nullptr || link.capabilities.moves_device_memory);
     if (!lands_in_place) {
       auto buffer = arena_.acquire(to.size_bytes);
       if (!buffer) return fail(buffer.error());
       state.buffer = *buffer;
     }
     auto place = place_of(operation, link, lands_in_place ? to.data : state.buffer);
-    if (!place) return fail(place.error().within(link.name));
+    if (!place) return fail_at(link, place.error());
     state.place = {place->region->key, place->offset, add_landing(task), 0};
     state.phase = Phase::posting_place;
     return post_ready(task);
@@ -54,8 +55,10 @@ void Engine::begin_receive(const Task& task) {
 
   state.phase = Phase::awaiting_data;
   if (!link.parked.empty()) unpark(task);
-  if (state.phase == Phase::awaiting_data && state.has_place) read_available(task);
-  if (state.phase == Phase::awaiting_data && link.is_closed) link_closed(Rank{step.peer});
+  // What was parked may have completed this step, its slice, or the operation, or may have failed it.
+  if (!operation.in_flight || state.phase != Phase::awaiting_data) return;
+  if (state.has_place) return read_available(task);
+  if (link.is_closed) fail_closed(link, operation);
 }
 
 void Engine::post_ready(const Task& task) {
@@ -75,9 +78,10 @@ void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<cons
   const Piece to = piece(operation, task.slot, step, step.destination);
   if (offset != state.progress_bytes || payload.size() > to.size_bytes - offset ||
       payload.size() % operation.program->element_size != 0) {
-    return fail(Error{ErrorCode::malformed, links_[step.peer].name + " sent data that does not fit its transfer"});
+    return protocol_error(links_[step.peer], "data that does not fit its transfer");
   }
-  const bool on_device = to.device != nullptr;
+  const bool on_device = to.device != nullptr || (step.kind == plan::StepKind::receive_reduce &&
+                                                  piece(operation, task.slot, step, step.source).device != nullptr);
   if (on_device && to.size_bytes > 0) {
     // The message's bytes are gone after the next poll, and a device takes its time: keep them until all are here.
     if (state.buffer == nullptr) {
@@ -105,9 +109,8 @@ void Engine::read_available(const Task& task) {
     state.phase = Phase::posting_read;
     return post_read(task);
   }
-  const Result<std::byte*> source =
-      link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
-  if (!source) return fail(source.error().within(link.name));
+  const Result<std::byte*> source = link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
+  if (!source) return fail_at(link, source.error());
   if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
 }
 
@@ -124,12 +127,12 @@ void Engine::post_read(const Task& task) {
     state.buffer = *buffer;
   }
   auto place = place_of(operation, link, in_place ? to.data : state.buffer);
-  if (!place) return fail(place.error().within(link.name));
+  if (!place) return fail_at(link, place.error());
   if (state.landing == 0) state.landing = add_landing(task) + 1;
-  const Result<transport::Posted> posted =
-      link.endpoint->post_read({place->region, place->offset, to.size_bytes},
-                               {state.place.key, state.place.offset, to.size_bytes}, transport::Token{state.landing - 1});
-  if (!posted) return fail(posted.error().within(link.name));
+  const Result<transport::Posted> posted = link.endpoint->post_read(
+      {place->region, place->offset, to.size_bytes}, {state.place.key, state.place.offset, to.size_bytes},
+      transport::Token{state.landing - 1});
+  if (!posted) return fail_at(link, posted.error());
   if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_read;
 }

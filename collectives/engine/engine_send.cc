@@ -18,10 +18,15 @@ MessageHeaderWire Engine::header_of(const Task& task, MessageKind kind) const {
   return header;
 }
 
+bool Engine::travels_in_messages(const Link& link) noexcept {
+  return link.capabilities.large_path == transport::LargePath::read &&
+         link.capabilities.plain_path == transport::PlainPath::staging;
+}
+
 bool Engine::post(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
   const Result<transport::Posted> posted = link.endpoint->post_message(bytes_of(header), payload);
   if (!posted) {
-    fail(posted.error().within(link.name));
+    fail_at(link, posted.error());
     return false;
   }
   return *posted == transport::Posted::started;
@@ -32,7 +37,6 @@ void Engine::run_send(const Task& task) {
   switch (state.phase) {
     case Phase::blocked: return begin_send(task);
     case Phase::computing:  // The bounce buffer is filled.
-    case Phase::bouncing:
       state.phase = Phase::blocked;
       return begin_send(task);
     case Phase::posting_data: return post_data(task);
@@ -48,8 +52,9 @@ void Engine::begin_send(const Task& task) {
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
 
-  const std::uint32_t told = operation.channel == Channel::collective ? link.collectives.peer_completed
-                                                                      : link.sends.peer_completed;
+  if (link.is_closed) return fail_closed(link, operation);
+  const std::uint32_t told =
+      operation.channel == Channel::collective ? link.collectives.peer_completed : link.sends.peer_completed;
   // Serial-number arithmetic: sequence numbers wrap.
   if (static_cast<std::int32_t>(operation.sequence - told) >= static_cast<std::int32_t>(kRunAhead)) {
     return retry_later(task);
@@ -58,7 +63,7 @@ void Engine::begin_send(const Task& task) {
   const Piece from = piece(operation, task.slot, step, step.source);
   const bool fits_message = from.size_bytes <= link.eager_limit;
   const bool needs_bounce = from.device != nullptr && from.size_bytes > 0 &&
-                            (fits_message || !link.capabilities.moves_device_memory);
+                            (fits_message || !link.capabilities.moves_device_memory || travels_in_messages(link));
   if (needs_bounce && state.buffer == nullptr) {
     auto buffer = arena_.acquire(from.size_bytes);
     if (!buffer) return fail(buffer.error());
@@ -81,9 +86,8 @@ void Engine::begin_send(const Task& task) {
   }
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
   auto place = place_of(operation, link, data);
-  if (!place) return fail(place.error().within(link.name));
-  const bool is_mapped =
-      place->region->kind == device::MemoryKind::shared && link.capabilities.maps_shared_memory;
+  if (!place) return fail_at(link, place.error());
+  const bool is_mapped = place->region->kind == device::MemoryKind::shared && link.capabilities.maps_shared_memory;
   if (is_mapped || link.capabilities.plain_path == transport::PlainPath::read) {
     state.place = {place->region->key, place->offset, 0, 0};
     state.place_is_shared = is_mapped;
@@ -134,13 +138,13 @@ void Engine::post_write(const Task& task) {
   const Piece from = piece(operation, task.slot, step, step.source);
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
   auto place = place_of(operation, link, data);
-  if (!place) return fail(place.error().within(link.name));
+  if (!place) return fail_at(link, place.error());
   // The landing number of the write's own completion, beside the one that it announces at the peer.
   if (state.landing == 0) state.landing = add_landing(task) + 1;
   const Result<transport::Posted> posted = link.endpoint->post_write(
       {place->region, place->offset, from.size_bytes}, {state.place.key, state.place.offset, from.size_bytes},
       state.place.landing, transport::Token{state.landing - 1});
-  if (!posted) return fail(posted.error().within(link.name));
+  if (!posted) return fail_at(link, posted.error());
   if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_written;
 }

@@ -14,10 +14,10 @@ struct Range {
 
 /// Part `index` of `count` elements split into `parts` balanced, contiguous parts.
 ///
-/// Parts differ by at most one element; where parts are large enough, inner borders are multiples of `unit` elements (a cache
-/// line), so that vector and non-temporal stores stay aligned, and parts then differ by at most one unit plus the tail.
-/// Both ends of a transfer compute the same split from the same four numbers. No product of two of them is formed, so
-/// every count up to 2^64 - 1 is exact (CASES C04).
+/// Parts differ by at most one element; where parts are large enough, inner borders are multiples of `unit` elements (a
+/// cache line), so that vector and non-temporal stores stay aligned, and parts then differ by at most one unit plus the
+/// tail. Both ends of a transfer compute the same split from the same four numbers. No product of two of them is
+/// formed, so every count up to 2^64 - 1 is exact (CASES C04).
 constexpr Range part_of(std::uint64_t count, std::uint64_t parts, std::uint64_t index, std::uint64_t unit) noexcept {
   if (unit > 1 && count / unit >= 4 * parts) {
     const std::uint64_t units = count / unit;

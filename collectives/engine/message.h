@@ -10,18 +10,21 @@ namespace weft::collectives::engine {
 
 /// What the engines of two ranks say to each other. The numbers are those of the wire; never renumber.
 enum class MessageKind : std::uint8_t {
-  data = 0,      ///< Payload: bytes of the transfer from `offset` on.
-  ready = 1,     ///< Receiver to sender: write there. Payload: PlaceWire with a landing number for the notice.
-  available = 2, ///< Sender to receiver: read from there. Payload: PlaceWire.
-  consumed = 3,  ///< Receiver to sender: what was available has been read.
-  progress = 4,  ///< `sequence` operations of `channel` are complete here (flow control).
-  put = 5,       ///< Payload: bytes for window `transfer`; the offset there is `sequence` (low) and `slice` (high).
-  signal = 6,    ///< A put to window `transfer` with a signal is visible.
-  mismatch = 7,  ///< The operation `sequence` is something else here. Payload: CallWire.
-  fault = 8,     ///< The sender's communicator failed. Payload: FaultWire and text.
+  data = 0,       ///< Payload: bytes of the transfer from `offset` on.
+  ready = 1,      ///< Receiver to sender: write there. Payload: PlaceWire with a landing number for the notice.
+  available = 2,  ///< Sender to receiver: read from there. Payload: PlaceWire.
+  consumed = 3,   ///< Receiver to sender: what was available has been read.
+  progress = 4,   ///< `sequence` operations of `channel` are complete here (flow control).
+  put = 5,        ///< Payload: bytes for window `transfer`; the offset there is `sequence` (low) and `slice` (high).
+  signal = 6,     ///< A put to window `transfer` with a signal is visible.
+  mismatch = 7,   ///< The operation `sequence` is something else here. Payload: CallWire.
+  fault = 8,  ///< The sender's communicator failed: `transfer` is the code, `sequence` 1 + the rank that it is about,
+              ///< or 0. Payload: text.
+  window_closing = 9,  ///< Nothing more goes to window `transfer`; `sequence` notices of it were sent in all.
 };
 
-/// Operations are numbered per channel: collectives for the whole communicator, sends and receives for each ordered pair.
+/// Operations are numbered per channel: collectives for the whole communicator, sends and receives for each ordered
+/// pair.
 enum class Channel : std::uint8_t { collective = 0, point_to_point = 1 };
 
 /// In front of every message. With a payload of 8 bytes it fits one cache line of the shared-memory ring.
@@ -59,7 +62,7 @@ struct CallWire {
   std::uint8_t op = 0;
   std::uint32_t root = 0;
   std::uint64_t count = 0;
-  std::uint64_t plan = 0;       ///< A number for the algorithm and its layout.
+  std::uint64_t plan = 0;  ///< A number for the algorithm and its layout.
   std::uint8_t is_reply = 0;
   std::uint8_t reserved[7] = {};
 };

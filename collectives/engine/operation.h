@@ -17,20 +17,19 @@ namespace weft::collectives::engine {
 
 /// Where a transfer of one slice stands.
 enum class Phase : std::uint8_t {
-  blocked,          ///< Waits for steps before it.
-  posting_data,     ///< Send: payload goes out in messages; `progress_bytes` are out.
-  posting_place,    ///< Send: `available`, receive: `ready` or `consumed` is to be posted.
-  bouncing,         ///< Send from device memory: on its way to a host buffer.
-  awaiting_ready,   ///< Send: the receiver has not named the place yet.
-  posting_write,    ///< Send: the write is to be posted.
-  awaiting_written, ///< Send: the write is out, its source still in use.
-  awaiting_consumed,///< Send: the receiver has not read it yet.
-  awaiting_data,    ///< Receive: nothing, or not everything, arrived; `progress_bytes` are in.
-  awaiting_notice,  ///< Receive: the sender was told the place and has not written yet.
-  posting_read,     ///< Receive: the read is to be posted.
-  awaiting_read,    ///< Receive: the read is out.
-  computing,        ///< A device works on it.
-  posting_consumed, ///< Receive: `consumed` is to be posted.
+  blocked,            ///< Waits for steps before it.
+  posting_data,       ///< Send: payload goes out in messages; `progress_bytes` are out.
+  posting_place,      ///< Send: `available`, receive: `ready` or `consumed` is to be posted.
+  awaiting_ready,     ///< Send: the receiver has not named the place yet.
+  posting_write,      ///< Send: the write is to be posted.
+  awaiting_written,   ///< Send: the write is out, its source still in use.
+  awaiting_consumed,  ///< Send: the receiver has not read it yet.
+  awaiting_data,      ///< Receive: nothing, or not everything, arrived; `progress_bytes` are in.
+  awaiting_notice,    ///< Receive: the sender was told the place and has not written yet.
+  posting_read,       ///< Receive: the read is to be posted.
+  awaiting_read,      ///< Receive: the read is out.
+  computing,          ///< A device works on it.
+  posting_consumed,   ///< Receive: `consumed` is to be posted.
   complete,
 };
 
@@ -38,11 +37,11 @@ enum class Phase : std::uint8_t {
 struct StepState {
   std::uint16_t before_left = 0;  ///< Steps before it that are not complete.
   Phase phase = Phase::blocked;
-  bool has_place = false;         ///< `place` arrived from the peer.
-  bool place_is_shared = false;   ///< It can be loaded directly.
-  std::uint32_t landing = 0;      ///< The notice that announces the peer's write.
+  bool has_place = false;        ///< `place` arrived from the peer.
+  bool place_is_shared = false;  ///< It can be loaded directly.
+  std::uint32_t landing = 0;     ///< The notice that announces the peer's write.
   std::uint64_t progress_bytes = 0;
-  std::byte* buffer = nullptr;    ///< Landing or bounce buffer of the arena.
+  std::byte* buffer = nullptr;  ///< Landing or bounce buffer of the arena.
   PlaceWire place;
 };
 
@@ -70,7 +69,7 @@ struct Operation {
   std::uint32_t index = 0;       ///< In the engine's pool.
   std::uint32_t generation = 0;  ///< Grows with every reuse, so that a stale request is recognised.
   bool in_flight = false;
-  bool is_finished = false;      ///< Complete or failed, and not yet collected by its caller.
+  bool is_finished = false;  ///< Complete or failed, and not yet collected by its caller.
   std::optional<Error> error;
   UserBuffer input, output;
   std::byte* scratch = nullptr;
@@ -78,9 +77,11 @@ struct Operation {
   std::uint32_t slices_left = 0;
   std::vector<SliceSlot> slots;
   std::vector<StepState> states;  ///< slot * steps + step.
-  /// Registrations of input and output with each transport, made on first use and released at the end.
+  /// Registrations of input and output with each transport, made on first use. Released when the operation is complete;
+  /// of a failed one only when it is collected, since the transport may still be at work on these bytes.
   std::array<std::array<std::optional<transport::Registration>, kTransportsMax>, 2> registrations;
-  Nanos started{};                ///< Only if traced.
+  Operation* partner = nullptr;  ///< The other half of a send to this rank itself, while a device copies.
+  Nanos started{};               ///< Only if traced.
 
   [[nodiscard]] StepState& state(std::uint32_t slot, std::uint32_t step) noexcept {
     return states[slot * program->steps.size() + step];

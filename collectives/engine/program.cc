@@ -19,8 +19,8 @@ Slicing slicing_of(std::uint64_t longest_part_bytes, SlicingLimits limits) {
 /// Mixes the layout into the plan's number, so that ranks with different slicing do not talk past each other.
 std::uint64_t with_slicing(std::uint64_t plan_id, const plan::Plan& plan, const Slicing& slicing) {
   std::uint64_t mixed = plan_id;
-  for (const std::uint64_t value : {std::uint64_t{plan.parts_per_block}, std::uint64_t{plan.num_transfers},
-                                    std::uint64_t{slicing.num_slices}}) {
+  for (const std::uint64_t value :
+       {std::uint64_t{plan.parts_per_block}, std::uint64_t{plan.num_transfers}, std::uint64_t{slicing.num_slices}}) {
     mixed = (mixed ^ value) * 0x9e3779b97f4a7c15ULL;
     mixed ^= mixed >> 29;
   }
@@ -135,15 +135,17 @@ Result<std::unique_ptr<Program>> lower(const plan::Plan& plan, std::uint64_t pla
   }
   program->plan_id = with_slicing(plan_id, plan, program->slicing);
   program->signature = call.signature(program->plan_id);
+  program->wire = call.to_wire(program->plan_id);
   return program;
 }
 
-std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind kind, Rank peer, SlicingLimits limits) {
+std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind kind, Rank peer,
+                                                SlicingLimits limits) {
   auto program = std::make_unique<Program>();
   program->call = call;
-  program->label = fmt::format("{}(count {}, {}) {} rank {}", kind == plan::StepKind::send ? "send" : "receive",
-                               call.count, device::name_of(call.type), kind == plan::StepKind::send ? "to" : "from",
-                               peer.value());
+  program->label =
+      fmt::format("{}(count {}, {}) {} rank {}", kind == plan::StepKind::send ? "send" : "receive", call.count,
+                  device::name_of(call.type), kind == plan::StepKind::send ? "to" : "from", peer.value());
   program->algorithm = "point to point";
   program->element_size = static_cast<std::uint32_t>(device::size_of(call.type));
   program->num_transfers = 1;
@@ -162,6 +164,7 @@ std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind
   program->step_of_transfer = {0};
   program->plan_id = program->slicing.num_slices;
   program->signature = call.signature(program->plan_id);
+  program->wire = call.to_wire(program->plan_id);
   return program;
 }
 

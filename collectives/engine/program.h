@@ -22,41 +22,41 @@ struct Operand {
 /// A step of one rank, lowered to bytes. Steps of one program are stored in one flat array.
 struct ProgramStep {
   plan::StepKind kind = plan::StepKind::copy;
-  std::uint8_t is_last_of_path = 0;   ///< No successors.
-  std::uint16_t num_before = 0;       ///< Steps that complete before this one starts.
+  std::uint16_t num_before = 0;  ///< Steps that complete before this one starts.
   std::uint32_t peer = 0;
   std::uint32_t transfer = 0;
-  std::uint32_t first_after = 0;      ///< Program::after[first_after .. +num_after) start once this one is complete.
+  std::uint32_t first_after = 0;  ///< Program::after[first_after .. +num_after) start once this one is complete.
   std::uint32_t num_after = 0;
-  std::uint64_t part_elems = 0;       ///< Elements of the whole part; a slice takes its share.
+  std::uint64_t part_elems = 0;  ///< Elements of the whole part; a slice takes its share.
   Operand source, second, destination;
 };
 
 /// How a part is cut into slices that move through the whole plan independently of each other.
 ///
-/// Every step acts element by element, so the plan holds for each slice on its own: slice s of every part depends only on
-/// slice s of other parts. Pipelining is therefore nothing but several slices in flight, and a slice that fits the cache
-/// makes the next step's reads cheap.
+/// Every step acts element by element, so the plan holds for each slice on its own: slice s of every part depends only
+/// on slice s of other parts. Pipelining is therefore nothing but several slices in flight, and a slice that fits the
+/// cache makes the next step's reads cheap.
 struct Slicing {
   std::uint32_t num_slices = 1;
-  std::uint32_t in_flight = 1;      ///< Slices whose steps may run at the same time.
+  std::uint32_t in_flight = 1;  ///< Slices whose steps may run at the same time.
   std::uint64_t slice_bytes_max = 0;
 };
 
 /// What one rank does in one collective call of given type and count: flat, immutable, cached.
 struct Program {
   Call call;
-  std::string label;                ///< For people: the call, "all_reduce(count 1024, float, sum)".
+  std::string label;  ///< For people: the call, "all_reduce(count 1024, float, sum)".
   std::string algorithm;
-  std::uint64_t plan_id = 0;        ///< Equal on all ranks that run the same plan and slicing.
+  std::uint64_t plan_id = 0;  ///< Equal on all ranks that run the same plan and slicing.
   std::uint32_t signature = 0;
+  CallWire wire;  ///< The call as other ranks are told.
   std::uint32_t element_size = 1;
   std::uint32_t num_transfers = 0;
   std::uint32_t scratch_slots = 0;
   Slicing slicing;
   std::vector<ProgramStep> steps;
-  std::vector<std::uint32_t> after;              ///< Successor lists of all steps, one after the other.
-  std::vector<std::uint32_t> step_of_transfer;   ///< This rank's send or receive of each transfer, or kNoStep.
+  std::vector<std::uint32_t> after;             ///< Successor lists of all steps, one after the other.
+  std::vector<std::uint32_t> step_of_transfer;  ///< This rank's send or receive of each transfer, or kNoStep.
   /// Output parts that this rank divides for avg, in elements: {begin, size}.
   std::vector<Range> averaged;
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-WEFT = os.environ["WEFT_COMMAND"]
+WEFT = os.environ.pop("WEFT_COMMAND")  # Gone, as it is no setting of Weft.
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 QUICK = ["-w", "1", "-n", "3"]
 

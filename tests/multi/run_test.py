@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-WEFT = os.environ["WEFT_COMMAND"]
+WEFT = os.environ.pop("WEFT_COMMAND")  # Gone, as it is no setting of Weft.
 PATIENCE_S = 30  # The machine may be busy.
 # Whoever runs this in the background may have set this to be ignored, which children inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -188,7 +188,7 @@ class Run(unittest.TestCase):
         self.assertEqual(run("--timeout", "soon", "--", "true").returncode, 2)
 
     def test_options_of_the_command_are_its_own(self):
-        self.assertEqual(run("-n", "1", "--", "sh", "-c", "echo $0 $@", "-n", "--help").stdout, "[0] -n --help\n")
+        self.assertEqual(run("-n", "1", "--", "sh", "-c", "echo of $0 $@", "-n", "--help").stdout, "[0] of -n --help\n")
 
     def test_binding(self):
         result = run("-n", "1", "--bind", "core", "--", "nproc")

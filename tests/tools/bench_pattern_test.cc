@@ -43,9 +43,9 @@ TEST_P(ReducedPattern, IsExactInEveryOrder) {
 INSTANTIATE_TEST_SUITE_P(AllTypesAndOps, ReducedPattern,
                          testing::Combine(testing::Range(0, static_cast<int>(device::kDataTypes)),
                                           testing::Range(0, static_cast<int>(device::kReduceOps))),
-                         [](const auto& info) {
-                           return std::string{device::name_of(static_cast<DataType>(std::get<0>(info.param)))} + "_" +
-                                  std::string{device::name_of(static_cast<ReduceOp>(std::get<1>(info.param)))};
+                         [](const auto& test) {
+                           return std::string{device::name_of(static_cast<DataType>(std::get<0>(test.param)))} + "_" +
+                                  std::string{device::name_of(static_cast<ReduceOp>(std::get<1>(test.param)))};
                          });
 
 TEST(Pattern, EveryWrongElementIsCounted) {

@@ -70,12 +70,15 @@ Status bench(BenchContext& context, const BenchOutputs& outputs) {
   report.warm_ups = static_cast<std::uint32_t>(context.options.warm_ups);
   report.is_verified = context.options.is_checked;
   WEFT_TRY(say_header(context));
-  switch (context.options.subject) {
+  report.machine.push_back({"command", outputs.command});
+  const BenchOptions& options = context.options;
+  switch (options.subject) {
     case Subject::collectives: WEFT_TRY(bench_collectives(context)); break;
     case Subject::ping_pong:
     case Subject::point_to_point: WEFT_TRY(bench_point_to_point(context)); break;
-    case Subject::workload: WEFT_TRY(bench_workload(context)); break;
+    case Subject::workload: break;
   }
+  for (const std::string& path : options.workload_paths) WEFT_TRY(bench_workload(context, path));
   WEFT_TRY(write_outputs(context, outputs));
   return {};
 }

@@ -10,7 +10,8 @@ namespace weft::tools {
 struct BenchOutputs {
   std::string json_path;
   std::string report_dir;
-  std::string title;  ///< The command line.
+  std::string title;
+  std::string command;  ///< The command line, for the record.
 };
 
 /// Joins the job of the environment, measures, prints, and writes the results. Collective; Thread: blocking.

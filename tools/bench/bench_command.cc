@@ -22,6 +22,7 @@ namespace {
 struct Arguments {
   std::string what;
   std::string file;
+  std::vector<std::string> workloads;
   std::string begin = "8";
   std::string end = "64M";
   std::uint64_t factor = 4;
@@ -93,6 +94,7 @@ void add_options(CLI::App& command, Arguments& a) {
       ->capture_default_str();
   command.add_flag("--pairs", a.wants_pairs, "p2p between all pairs: latency at -b and bandwidth at -e as matrices");
   command.add_option("--steps", a.steps, "Steps of a workload")->capture_default_str();
+  command.add_option("--workload", a.workloads, "Play this workload after the collectives (may be repeated)");
   command.add_option("--scale", a.scale, "Scale a workload's sizes")->capture_default_str();
   command.add_option("--threshold-busbw", a.threshold_busbw, "Fail if the best busbw is less (GB/s)");
   command.add_option("--transport", a.transport, "Allowed transports (sets WEFT_TRANSPORTS)");
@@ -107,6 +109,7 @@ Result<BenchOptions> options_from(const Arguments& a) {
   WEFT_TRY(choose_subject(options, a.what, a.file));
   WEFT_TRY_ASSIGN(options.begin_bytes, parse_bytes(a.begin));
   WEFT_TRY_ASSIGN(options.end_bytes, parse_bytes(a.end));
+  options.workload_paths.insert(options.workload_paths.end(), a.workloads.begin(), a.workloads.end());
   options.factor = a.factor;
   if (!a.step.empty()) {
     WEFT_TRY_ASSIGN(options.step_bytes, parse_bytes(a.step));
@@ -173,8 +176,9 @@ int bench(const Arguments& a, std::vector<std::string> words) {
   if (a.hosts != 1 && a.ranks == 0) return refuse(Error{ErrorCode::invalid_argument, "--hosts is for -N"});
   if (!a.transport.empty()) setenv("WEFT_TRANSPORTS", a.transport.c_str(), 1);
   BenchOutputs outputs = a.outputs;
-  outputs.title = "weft";
-  for (std::size_t i = 1; i < words.size(); ++i) outputs.title += fmt::format(" {}", words[i]);
+  outputs.title = "weft bench " + a.what;
+  outputs.command = "weft";
+  for (std::size_t i = 1; i < words.size(); ++i) outputs.command += fmt::format(" {}", words[i]);
   return run_bench(*options, outputs);
 }
 

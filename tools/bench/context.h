@@ -36,7 +36,7 @@ struct BenchContext {
 /// Each measures its part, prints it, and adds it to the report. Collective. Errors: of the communication.
 Status bench_collectives(BenchContext& context);
 Status bench_point_to_point(BenchContext& context);
-Status bench_workload(BenchContext& context);
+Status bench_workload(BenchContext& context, const std::string& path);
 
 /// Says who takes part, where, over what, and how it is measured.
 Status say_header(BenchContext& context);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <boost/json.hpp>
@@ -102,9 +103,17 @@ Result<std::vector<Pair>> gather_pairs(weft_communicator_t* communicator, const 
   return pairs;
 }
 
+static_assert(WEFT_ERROR_SYSTEM == static_cast<int>(ErrorCode::system) + 1);
+static_assert(WEFT_ERROR_PEER_FAILED == static_cast<int>(ErrorCode::peer_failed) + 1);
+
 Status checked(weft_status_t status) {
   if (status == WEFT_SUCCESS) return {};
-  return Error{ErrorCode::peer_failed, weft_last_error()};
+  // The codes are the same, but for success; the message begins with the code's name, which Error adds again.
+  const auto code = static_cast<ErrorCode>(status - 1);
+  std::string_view text = weft_last_error();
+  const std::string prefix = fmt::format("{}: ", name_of(code));
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return Error{code, std::string{text}};
 }
 
 }  // namespace weft::tools

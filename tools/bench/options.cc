@@ -31,7 +31,7 @@ Status choose_subject(BenchOptions& options, const std::string& what, const std:
   if (what == "workload") {
     if (file.empty()) return refusal("workload without a file", "weft bench workload workloads/resnet50.json");
     options.subject = Subject::workload;
-    options.workload_path = file;
+    options.workload_paths = {file};
     return {};
   }
   if (!file.empty()) return refusal("one argument too many: " + in_quotes(file));

@@ -147,29 +147,28 @@ WorkloadRun summarize(const std::string& name, const Play& play, std::span<const
 }
 
 void say_run(const BenchContext& context, const Play& play, const WorkloadRun& run) {
-  context.say("#{:<29} {:>15} {:>6} {:>12} {:>12} {:>12} {:>8}", " operation", "collective", "ranks", "size", "time",
-              "p99", "algbw");
-  context.say("#{:<29} {:>15} {:>6} {:>12} {:>12} {:>12} {:>8}", "", "", "", "(B)", "(us a step)", "(us a step)",
-              "(GB/s)");
+  context.say("#{:>14} {:>6} {:>12} {:>12} {:>12} {:>8}  {}", "collective", "ranks", "size", "time", "p99", "algbw",
+              "operation");
+  context.say("#{:>14} {:>6} {:>12} {:>12} {:>12} {:>8}", "", "", "(B)", "(us a step)", "(us a step)", "(GB/s)");
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     const WorkloadStep& step = run.steps[i];
     const Kind& kind = play.kinds[i];
-    context.say(" {:<29} {:>15} {:>6} {:>12} {:>12.1f} {:>12.1f} {:>8.3f}", step.label, step.collective, kind.group,
-                step.size_bytes, step.median_us, step.p99_us,
-                gigabytes_per_second(step.size_bytes * kind.calls, step.median_us));
+    context.say(" {:>14} {:>6} {:>12} {:>12.1f} {:>12.1f} {:>8.3f}  {}", step.collective, kind.group, step.size_bytes,
+                step.median_us, step.p99_us, gigabytes_per_second(step.size_bytes * kind.calls, step.median_us),
+                step.label);
   }
   context.say("# communication of a step: median {:.1f} us, p99 {:.1f} us", run.step_median_us, run.step_p99_us);
 }
 
 }  // namespace
 
-Status bench_workload(BenchContext& context) {
+Status bench_workload(BenchContext& context, const std::string& path) {
   const BenchOptions& options = context.options;
-  WEFT_TRY_ASSIGN(const tools::Workload read, read_workload(options.workload_path));
+  WEFT_TRY_ASSIGN(const tools::Workload read, read_workload(path));
   WEFT_TRY_ASSIGN(const tools::Workload workload, fold(read, RankCount{context.ranks}));
   if (workload.operations.empty())
     return Error{ErrorCode::invalid_argument, workload.name + " has nothing to play for these ranks"};
-  context.report.data_type = device::name_of(workload.type);
+  if (options.subject == Subject::workload) context.report.data_type = device::name_of(workload.type);
   context.say("#\n# workload {}: {} operations a step over {} ranks, {}, {} steps after {} warm-ups", workload.name,
               workload.operations.size(), context.ranks, device::name_of(workload.type), options.steps,
               options.warm_ups);

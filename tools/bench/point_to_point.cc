@@ -221,7 +221,7 @@ Status run_matrix(BenchContext& context, const BenchMemory& memory) {
 }  // namespace
 
 Status bench_point_to_point(BenchContext& context) {
-  std::uint64_t largest = 0;
+  std::uint64_t largest = memory_for(context.options.end_bytes);  // Which the sweep may not hit.
   for (const std::uint64_t size : sizes_of(context.options)) largest = std::max(largest, memory_for(size));
   WEFT_TRY_ASSIGN(const BenchMemory memory, BenchMemory::create(context.options.memory, largest));
   return context.options.wants_pairs ? run_matrix(context, memory) : run_curves(context, memory);

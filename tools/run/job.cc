@@ -117,7 +117,8 @@ std::vector<std::string> environment_of(const Job& job, std::uint32_t rank) {
   if (job.options.hosts > 1 && job.test_hosts.empty()) {
     entries.push_back(fmt::format("WEFT_HOST_ID={}host{}", text_of_variable("WEFT_HOST_ID"), place.host));
   }
-  return merged_environment(environ, entries, {"WEFT_SECRET_FILE", job.service ? "" : "WEFT_ADDRESS"});
+  return merged_environment(environ, entries,
+                            {"WEFT_SECRET_FILE", "WEFT_TEST_HOSTS", job.service ? "" : "WEFT_ADDRESS"});
 }
 
 std::vector<std::string> command_of(const Job& job, std::uint32_t rank) {
