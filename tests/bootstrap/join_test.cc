@@ -13,12 +13,32 @@
 namespace weft::bootstrap::testing {
 namespace {
 
-/// A port that was free a moment ago.
-std::string free_loopback_address() {
-  auto service = Service::start({"127.0.0.1:0", 1, Secret::random(), 1s});
-  EXPECT_TRUE(service);
-  return (*service)->address();
-}
+/// A loopback port that nobody else is given: bound, not listening. A service, which sets SO_REUSEADDR as this does,
+/// may listen there; the kernel chooses it for nobody.
+class FreeAddress {
+ public:
+  FreeAddress() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    EXPECT_EQ(setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+    socklen_t size = sizeof name;
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &size), 0);
+    text_ = "127.0.0.1:" + std::to_string(ntohs(name.sin_port));
+  }
+  ~FreeAddress() { close(fd_); }
+  FreeAddress(const FreeAddress&) = delete;
+  FreeAddress& operator=(const FreeAddress&) = delete;
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  int fd_;
+  std::string text_;
+};
 
 Identity identity_at(const std::string& address, const Secret& secret, std::uint32_t rank, std::uint32_t size) {
   Identity identity;
@@ -31,7 +51,8 @@ Identity identity_at(const std::string& address, const Secret& secret, std::uint
 }
 
 TEST(Join, RankZeroServesAndTheOthersMayComeFirst) {
-  const std::string address = free_loopback_address();
+  const FreeAddress free;
+  const std::string& address = free.text();
   const Secret secret = Secret::random();
   std::vector<std::thread> threads;
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
@@ -84,21 +105,13 @@ TEST(Join, ABusyPortIsReportedAtOnceWithItsOwner) {
 }
 
 TEST(Join, ASilentOwnerOfThePortDoesNotDelayTheReport) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
-  ASSERT_EQ(listen(fd, 8), 0);
-  socklen_t size = sizeof name;
-  ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size), 0);
+  const FreeAddress taken;
+  ASSERT_EQ(listen(taken.fd(), 8), 0);
   const auto started = steady_clock().now();
-  auto session =
-      join(identity_at("127.0.0.1:" + std::to_string(ntohs(name.sin_port)), Secret::random(), 0, 2), settings_of());
+  auto session = join(identity_at(taken.text(), Secret::random(), 0, 2), settings_of());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code(), ErrorCode::address_in_use);
   EXPECT_LT(steady_clock().now() - started, kAtOnce);
-  close(fd);
 }
 
 TEST(Join, AForeignAddressIsNotOnThisMachine) {
@@ -111,7 +124,8 @@ TEST(Join, AForeignAddressIsNotOnThisMachine) {
 }
 
 TEST(Join, WithoutRankZeroTheTimeoutSaysSo) {
-  const std::string address = free_loopback_address();
+  const FreeAddress free;
+  const std::string& address = free.text();
   auto session = join(identity_at(address, Secret::random(), 3, 8), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "150ms"}}));
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().code(), ErrorCode::timeout);
@@ -207,7 +221,8 @@ TEST(Join, AnotherSizeIsRefusedWithBothValues) {
 }
 
 TEST(Join, BlanksAndNamesAreAddressesToo) {
-  const std::string port = std::to_string(parse_host_port(free_loopback_address())->port);
+  const FreeAddress free;
+  const std::string port = std::to_string(parse_host_port(free.text())->port);
   const Secret secret = Secret::random();
   std::vector<std::thread> threads;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -222,7 +237,8 @@ TEST(Join, BlanksAndNamesAreAddressesToo) {
 }
 
 TEST(Join, AJobMayStartAgainAtTheSameAddressAtOnce) {
-  const std::string address = free_loopback_address();
+  const FreeAddress free;
+  const std::string& address = free.text();
   for (int round = 0; round < 5; ++round) {
     const Secret secret = Secret::random();
     std::vector<std::thread> threads;
