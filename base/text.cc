@@ -94,6 +94,12 @@ std::string json_string(std::string_view text) {
   return json += '"';
 }
 
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the table are enough: a swap looks two rows back.
   std::vector<std::size_t> before(b.size() + 1);

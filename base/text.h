@@ -14,6 +14,10 @@ std::string_view trimmed(std::string_view text) noexcept;
 /// not UTF-8 are escaped, and what exceeds `max_chars` bytes is cut, with a note of the full length. Thread: any.
 std::string in_quotes(std::string_view text, std::size_t max_chars = 64);
 
+/// `text` with a question mark for every control character, so that a message that quotes it stays one line. Thread:
+/// any.
+std::string printable(std::string text);
+
 /// True if `text` is well-formed UTF-8 (no overlong forms, no surrogates). Thread: any.
 bool is_utf8(std::string_view text) noexcept;
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/text.h"
 #include "base/wire.h"
 
 namespace weft::bootstrap {
@@ -83,13 +84,6 @@ ExchangeKey read_key(ByteReader& reader) {
   const auto group = reader.number<std::uint64_t>();
   const auto sequence = reader.number<std::uint64_t>();
   return {group, sequence};
-}
-
-/// A text in which a log line or a terminal finds nothing to trip over; the log escapes, messages to users do not.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
 }
 
 /// An error that a message carries; in a type of its own, since a Result<Error> would take it for its own failure.

@@ -325,7 +325,7 @@ class Connector {
       if (rank == own_ || wiring_.links[rank].endpoint != nullptr) continue;
       std::string why;
       for (const std::string& reason : wiring_.reports[rank].not_taken) why += (why.empty() ? "" : "; ") + reason;
-      missing += fmt::format("{}{} -> {}: {}", missing.empty() ? "" : "\n  ", describe(own_), describe(rank), why);
+      missing += fmt::format("{}{} -> {}: {}", missing.empty() ? "" : "; ", describe(own_), describe(rank), why);
       if (missing.size() > 2000) break;
     }
     WEFT_TRY_ASSIGN(const Blobs all, session_.all_gather(group_, "all connected",

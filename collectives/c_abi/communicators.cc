@@ -121,7 +121,15 @@ weft_status_t weft_memory_allocate(size_t size_bytes, void** memory) {
 
 weft_status_t weft_memory_free(void* memory) {
   return guarded([&] {
-    if (memory != nullptr) weft::collectives::shared_source().release(static_cast<std::byte*>(memory));
+    if (memory == nullptr) return WEFT_SUCCESS;
+    auto& source = weft::collectives::shared_source();
+    auto* const bytes = static_cast<std::byte*>(memory);
+    if (source.kind_of(bytes, 1) != weft::device::MemoryKind::shared) {
+      return report(weft::Error{weft::ErrorCode::invalid_argument,
+                                "memory that is not, or no more, of weft_memory_allocate",
+                                "Free it once, by the address that weft_memory_allocate gave."});
+    }
+    source.release(bytes);
     return WEFT_SUCCESS;
   });
 }

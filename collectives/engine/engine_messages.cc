@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "collectives/engine/engine.h"
 #include "collectives/engine/sequence.h"
 #include "collectives/engine/window.h"
@@ -78,7 +79,8 @@ void Engine::handle_message(Rank peer, std::span<const std::byte> message) {
     case MessageKind::fault: {
       const auto code = static_cast<ErrorCode>(
           std::min<std::uint32_t>(header.transfer, static_cast<std::uint32_t>(ErrorCode::system)));
-      const std::string text{reinterpret_cast<const char*>(payload.data()), std::min(payload.size(), kFaultTextMax)};
+      const std::string text =
+          printable({reinterpret_cast<const char*>(payload.data()), std::min(payload.size(), kFaultTextMax)});
       const Rank about{header.sequence - 1};
       return fail(Error{code, fmt::format("{} reports: {}", link.name, text)}.about(
           header.sequence != 0 && about.index() < links_.size() && about != options_.own_rank ? about : peer));

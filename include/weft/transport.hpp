@@ -13,7 +13,8 @@ namespace weft {
 /// devices, TCP from the eager limit up); elsewhere the target's next call on the communicator takes it in.
 class Window {
  public:
-  /// Opens `memory` to the peers; sizes may differ between ranks. It must outlive the window.
+  /// Opens `memory` to the peers; sizes may differ between ranks. It must outlive the window, and
+  /// the window goes before the communicator.
   static Outcome<Window> open(Communicator& communicator, std::span<std::byte> memory) {
     weft_window_t* window = nullptr;
     const weft_status_t status = weft_window_create(communicator.handle(), memory.data(), memory.size(), &window);

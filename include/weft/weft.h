@@ -10,7 +10,7 @@
  *
  * Fork: a child may not use communicators of its parent (WEFT_ERROR_CLOSED); it may exit or exec at will.
  *
- * Versioning: functions and enumerators are only added; structs start with their size (set it with WEFT_INIT).
+ * Versioning: functions and enumerators are only added; structs keep their size.
  */
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
@@ -88,7 +88,8 @@ WEFT_API weft_status_t weft_split(weft_communicator_t* parent, int32_t color, in
 WEFT_API weft_status_t weft_duplicate(weft_communicator_t* parent, weft_communicator_t** communicator);
 
 /* Finishes what was started (at most WEFT_TIMEOUT), says goodbye to the peers and frees everything. Not collective: it does not
- * wait for peers that still work. Data that was sent arrives. NULL is fine. */
+ * wait for peers that still work. Data that was sent arrives. NULL is fine. While another thread is inside,
+ * WEFT_ERROR_INVALID_ARGUMENT, and the communicator stays; after any other error it is gone all the same. */
 WEFT_API weft_status_t weft_destroy(weft_communicator_t* communicator);
 /* Makes every operation in flight, here and at the peers, end with WEFT_ERROR_CLOSED and `reason`. Thread: any; bounded time;
  * may be repeated. The communicator can then only be destroyed. */
@@ -106,7 +107,8 @@ WEFT_API weft_status_t weft_describe(weft_communicator_t* communicator, char* bu
 /* Memory that every transport uses directly: peers on this host map it, network devices have it registered. Aligned to 4096,
  * zeroed, reserved at once (it cannot fail later). Any communicator of the process may use it. Thread: any. */
 WEFT_API weft_status_t weft_memory_allocate(size_t size_bytes, void** memory);
-/* No operation that uses it may be in flight. NULL is fine. Thread: any. */
+/* No operation that uses it may be in flight. NULL is fine. Errors: INVALID_ARGUMENT - it is not such memory, or was freed before.
+ * Thread: any. */
 WEFT_API weft_status_t weft_memory_free(void* memory);
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
@@ -140,7 +142,8 @@ typedef struct weft_request {
  * Buffers are aligned to their element. Results have the same bits on every rank and in every run with the same settings.
  * Integers wrap; NaN propagates; f16 and bf16 add in f32 and round once a step; avg divides the sum once at the end.
  *
- * weft_X is weft_start_X and weft_wait with WEFT_TIMEOUT. Between start and completion: do not write what is sent, do not touch
+ * weft_X is weft_start_X and weft_wait with WEFT_TIMEOUT. After its WEFT_ERROR_TIMEOUT the operation is still in flight and uses
+ * its buffers until weft_destroy has returned. Between start and completion: do not write what is sent, do not touch
  * what is received. Inside weft_group_begin/end, weft_X only starts. */
 WEFT_API weft_status_t weft_all_reduce(weft_communicator_t* communicator, const void* send, void* receive, size_t count,
                                        weft_type_t type, weft_op_t op);
@@ -208,7 +211,8 @@ typedef struct weft_window weft_window_t;
  * weft_memory_allocate is written directly by all transports. Collective; Thread: blocking. */
 WEFT_API weft_status_t weft_window_create(weft_communicator_t* communicator, void* base, size_t size_bytes,
                                           weft_window_t** window);
-/* Collective: afterwards no peer writes any more. */
+/* Collective: afterwards no peer writes any more. Before weft_destroy of the communicator. After an error the window is gone for
+ * this rank, but peers may write into its memory until the communicator is destroyed. */
 WEFT_API weft_status_t weft_window_destroy(weft_window_t* window);
 /* Starts copying into the peer's window at `offset`. With signal != 0 the peer's signal count from this rank grows by one once
  * the bytes are visible there. size_bytes 0 with a signal is a pure signal. Complete: `source` may change. */

@@ -34,8 +34,9 @@ struct Failure {
 template <class T>
 class [[nodiscard]] Outcome {
  public:
-  Outcome(T value) : state_(std::in_place_index<0>, std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  Outcome(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT(google-explicit-constructor)
+  Outcome(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Outcome(Failure failure)
+      : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT(google-explicit-constructor)
   [[nodiscard]] explicit operator bool() const noexcept { return state_.index() == 0; }
   /// Only if there is one.
   [[nodiscard]] T& operator*() & { return std::get<0>(state_); }
@@ -74,12 +75,10 @@ enum class Op : int { sum = WEFT_SUM, prod = WEFT_PROD, min = WEFT_MIN, max = WE
 template <class T>
 struct TypeOf;
 template <class T>
-  requires std::integral<T> && (sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8)
-struct TypeOf<T> {
-  static constexpr weft_type_t value =
-      sizeof(T) == 1   ? (std::is_signed_v<T> ? WEFT_I8 : WEFT_U8)
-      : sizeof(T) == 4 ? (std::is_signed_v<T> ? WEFT_I32 : WEFT_U32)
-                       : (std::is_signed_v<T> ? WEFT_I64 : WEFT_U64);
+requires std::integral<T> &&(sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8) struct TypeOf<T> {
+  static constexpr weft_type_t value = sizeof(T) == 1   ? (std::is_signed_v<T> ? WEFT_I8 : WEFT_U8)
+                                       : sizeof(T) == 4 ? (std::is_signed_v<T> ? WEFT_I32 : WEFT_U32)
+                                                        : (std::is_signed_v<T> ? WEFT_I64 : WEFT_U64);
 };
 template <>
 struct TypeOf<float> {
@@ -90,7 +89,9 @@ struct TypeOf<double> {
   static constexpr weft_type_t value = WEFT_F64;
 };
 template <class T>
-concept Element = requires { TypeOf<std::remove_const_t<T>>::value; };
+concept Element = requires {
+  TypeOf<std::remove_const_t<T>>::value;
+};
 
 /// An operation in flight. Let it go only after wait() or a test() that said done.
 class Request {
@@ -117,6 +118,9 @@ template <Element T>
 class Memory {
  public:
   static Outcome<Memory> allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(-1) / sizeof(T)) {
+      return Failure{WEFT_ERROR_LIMIT_EXCEEDED, "limit exceeded: more elements than addresses"};
+    }
     void* memory = nullptr;
     const weft_status_t status = weft_memory_allocate(count * sizeof(T), &memory);
     if (status != WEFT_SUCCESS) return Failure::last(status);
@@ -155,7 +159,8 @@ class Plan {
   std::unique_ptr<weft_plan_t, Free> plan_;
 };
 
-/// A group of ranks. See weft.h for what each operation does; counts follow from the spans.
+/// A group of ranks. See weft.h for what each operation does; counts follow from the spans (all_reduce, reduce,
+/// gathers, all_to_all: from send; scatters: from receive), and a span that is too short for them is refused.
 class Communicator {
  public:
   /// Joins the job that the environment describes.
@@ -202,6 +207,7 @@ class Communicator {
 
   template <Element T>
   Outcome<void> all_reduce(std::span<const T> send, std::span<T> receive, Op op = Op::sum) {
+    if (receive.size() < send.size()) return too_short("all_reduce: receive", receive.size(), send.size());
     return detail::outcome_of(weft_all_reduce(handle(), send.data(), receive.data(), send.size(), type<T>(), to_c(op)));
   }
   /// In place.
@@ -211,12 +217,17 @@ class Communicator {
   }
   template <Element T>
   Outcome<Request> start_all_reduce(std::span<const T> send, std::span<T> receive, Op op = Op::sum) {
+    if (receive.size() < send.size()) return too_short("all_reduce: receive", receive.size(), send.size());
     weft_request_t request;
-    return begun(weft_start_all_reduce(handle(), send.data(), receive.data(), send.size(), type<T>(), to_c(op), &request),
-                 request);
+    return begun(
+        weft_start_all_reduce(handle(), send.data(), receive.data(), send.size(), type<T>(), to_c(op), &request),
+        request);
   }
   template <Element T>
   Outcome<void> reduce(std::span<const T> send, std::span<T> receive, std::uint32_t root, Op op = Op::sum) {
+    if (rank() == root && receive.size() < send.size()) {
+      return too_short("reduce: receive", receive.size(), send.size());
+    }
     return detail::outcome_of(
         weft_reduce(handle(), send.data(), receive.data(), send.size(), type<T>(), to_c(op), root));
   }
@@ -227,25 +238,33 @@ class Communicator {
   }
   template <Element T>
   Outcome<void> all_gather(std::span<const T> send, std::span<T> receive) {
+    if (receive.size() / size() < send.size()) return too_short("all_gather: receive", receive.size(), send.size());
     return detail::outcome_of(weft_all_gather(handle(), send.data(), receive.data(), send.size(), type<T>()));
   }
   template <Element T>
   Outcome<void> reduce_scatter(std::span<const T> send, std::span<T> receive, Op op = Op::sum) {
+    if (send.size() / size() < receive.size()) return too_short("reduce_scatter: send", send.size(), receive.size());
     return detail::outcome_of(
         weft_reduce_scatter(handle(), send.data(), receive.data(), receive.size(), type<T>(), to_c(op)));
   }
   template <Element T>
   Outcome<void> gather(std::span<const T> send, std::span<T> receive, std::uint32_t root) {
+    if (rank() == root && receive.size() / size() < send.size()) {
+      return too_short("gather: receive", receive.size(), send.size());
+    }
     return detail::outcome_of(weft_gather(handle(), send.data(), receive.data(), send.size(), type<T>(), root));
   }
   template <Element T>
   Outcome<void> scatter(std::span<const T> send, std::span<T> receive, std::uint32_t root) {
+    if (rank() == root && send.size() / size() < receive.size()) {
+      return too_short("scatter: send", send.size(), receive.size());
+    }
     return detail::outcome_of(weft_scatter(handle(), send.data(), receive.data(), receive.size(), type<T>(), root));
   }
   template <Element T>
   Outcome<void> all_to_all(std::span<const T> send, std::span<T> receive) {
-    return detail::outcome_of(
-        weft_all_to_all(handle(), send.data(), receive.data(), send.size() / size(), type<T>()));
+    if (receive.size() < send.size()) return too_short("all_to_all: receive", receive.size(), send.size());
+    return detail::outcome_of(weft_all_to_all(handle(), send.data(), receive.data(), send.size() / size(), type<T>()));
   }
   Outcome<void> barrier() { return detail::outcome_of(weft_barrier(handle())); }
 
@@ -272,7 +291,8 @@ class Communicator {
   template <Element T>
   Outcome<Request> start_plan(const Plan& plan, const T* send, T* receive, std::size_t count, Op op = Op::sum) {
     weft_request_t request;
-    return begun(weft_start_plan(handle(), plan.handle(), send, receive, count, type<T>(), to_c(op), &request), request);
+    return begun(weft_start_plan(handle(), plan.handle(), send, receive, count, type<T>(), to_c(op), &request),
+                 request);
   }
 
  private:
@@ -280,6 +300,11 @@ class Communicator {
     void operator()(weft_communicator_t* communicator) const noexcept { weft_destroy(communicator); }
   };
   explicit Communicator(weft_communicator_t* communicator) : communicator_(communicator) {}
+  /// The C interface takes one count for both buffers, so a span that is shorter would be overrun.
+  static Failure too_short(std::string_view which, std::size_t has, std::size_t other) {
+    return {WEFT_ERROR_INVALID_ARGUMENT, "invalid argument: " + std::string(which) + " has " + std::to_string(has) +
+                                             " elements, too few for the other span's " + std::to_string(other)};
+  }
   static Outcome<Communicator> give(weft_status_t status, weft_communicator_t* made) {
     if (status != WEFT_SUCCESS) return Failure::last(status);
     return Communicator{made};

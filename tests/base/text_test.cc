@@ -54,6 +54,11 @@ TEST(Text, WritesJsonStrings) {
             "\"a\\ufffdb\"");
 }
 
+TEST(Text, PrintableIsOneLine) {
+  EXPECT_EQ(printable("a\nb\x1b[0m\x7f"), "a?b?[0m?");
+  EXPECT_EQ(printable("\xe2\x82\xac"), "\xe2\x82\xac");
+}
+
 TEST(Text, MeasuresEdits) {
   EXPECT_EQ(edit_distance("", ""), 0U);
   EXPECT_EQ(edit_distance("", "abc"), 3U);

@@ -1,0 +1,117 @@
+// What weft.h promises about the calls themselves, on a communicator of one rank.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include <weft/weft.hpp>
+
+namespace weft {
+namespace {
+
+class OneRank : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(weft_create(&communicator_), WEFT_SUCCESS) << weft_last_error(); }
+  void TearDown() override { EXPECT_EQ(weft_destroy(communicator_), WEFT_SUCCESS) << weft_last_error(); }
+
+  /// Runs `body` while another thread waits inside the communicator, which it leaves as late as the abort.
+  template <class Body>
+  void while_another_thread_is_inside(Body body) {
+    int value = 0;
+    weft_request_t inside;
+    ASSERT_EQ(weft_start_receive(communicator_, &value, 1, WEFT_I32, 0, &inside), WEFT_SUCCESS);
+    std::thread other([&] {
+      weft_status_t status = WEFT_ERROR_INVALID_ARGUMENT;  // While the barrier below is inside.
+      while (status == WEFT_ERROR_INVALID_ARGUMENT) status = weft_wait(&inside, UINT64_MAX);
+      EXPECT_EQ(status, WEFT_ERROR_CLOSED);
+    });
+    // A call that is refused says that the other thread is inside.
+    while (weft_barrier(communicator_) != WEFT_ERROR_INVALID_ARGUMENT) std::this_thread::yield();
+    body();
+    EXPECT_EQ(weft_abort(communicator_, "the test is over"), WEFT_SUCCESS);
+    other.join();
+  }
+
+  weft_communicator_t* communicator_ = nullptr;
+};
+
+TEST_F(OneRank, KeepsErrno) {
+  errno = ERANGE;
+  weft_communicator_t* second = nullptr;
+  EXPECT_EQ(weft_create(&second), WEFT_SUCCESS);
+  EXPECT_EQ(weft_barrier(second), WEFT_SUCCESS);
+  void* memory = nullptr;
+  EXPECT_EQ(weft_memory_allocate(1 << 16, &memory), WEFT_SUCCESS);
+  EXPECT_EQ(weft_memory_free(memory), WEFT_SUCCESS);
+  EXPECT_EQ(weft_destroy(second), WEFT_SUCCESS);
+  EXPECT_EQ(errno, ERANGE);
+}
+
+TEST_F(OneRank, MemoryIsFreedOnceByItsAddress) {
+  void* memory = nullptr;
+  ASSERT_EQ(weft_memory_allocate(100, &memory), WEFT_SUCCESS);
+  EXPECT_EQ(weft_memory_free(&memory), WEFT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(weft_memory_free(memory), WEFT_SUCCESS);
+  EXPECT_EQ(weft_memory_free(memory), WEFT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(weft_memory_free(nullptr), WEFT_SUCCESS);
+}
+
+TEST_F(OneRank, ARequestThatASecondThreadAsksForStaysInFlight) {
+  int value = 0;
+  weft_request_t request;
+  ASSERT_EQ(weft_start_receive(communicator_, &value, 1, WEFT_I32, 0, &request), WEFT_SUCCESS);
+  while_another_thread_is_inside([&] {
+    int done = 1;
+    EXPECT_EQ(weft_test(&request, &done), WEFT_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(done, 0);
+    EXPECT_EQ(weft_wait(&request, 1), WEFT_ERROR_INVALID_ARGUMENT);
+  });
+  // It is a request still: it ends with the communicator's first cause.
+  EXPECT_EQ(weft_wait(&request, 1), WEFT_ERROR_CLOSED);
+  EXPECT_EQ(weft_wait(&request, 1), WEFT_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_F(OneRank, IsNotDestroyedUnderAnotherThread) {
+  while_another_thread_is_inside([&] { EXPECT_EQ(weft_destroy(communicator_), WEFT_ERROR_INVALID_ARGUMENT); });
+  EXPECT_EQ(weft_size(communicator_), 1U);
+}
+
+TEST_F(OneRank, ATimeoutLeavesTheRequestInFlight) {
+  int sent = 7;
+  int received = 0;
+  weft_request_t receive;
+  ASSERT_EQ(weft_start_receive(communicator_, &received, 1, WEFT_I32, 0, &receive), WEFT_SUCCESS);
+  EXPECT_EQ(weft_wait(&receive, 1), WEFT_ERROR_TIMEOUT);
+  EXPECT_EQ(weft_send(communicator_, &sent, 1, WEFT_I32, 0), WEFT_SUCCESS);
+  EXPECT_EQ(weft_wait(&receive, 0), WEFT_SUCCESS);
+  EXPECT_EQ(received, 7);
+}
+
+TEST(CommunicatorInCpp, RefusesSpansThatWouldBeOverrun) {
+  auto world = Communicator::create();
+  ASSERT_TRUE(world) << world.failure().text;
+  std::array<float, 4> four{1, 2, 3, 4};
+  std::array<float, 2> two{};
+  const auto refuses = [](const Outcome<void>& outcome) {
+    return !outcome && outcome.failure().status == WEFT_ERROR_INVALID_ARGUMENT;
+  };
+  EXPECT_TRUE(refuses(world->all_reduce<float>(four, two)));
+  EXPECT_TRUE(refuses(world->reduce<float>(four, two, 0)));
+  EXPECT_TRUE(refuses(world->all_gather<float>(four, two)));
+  EXPECT_TRUE(refuses(world->reduce_scatter<float>(two, four)));
+  EXPECT_TRUE(refuses(world->gather<float>(four, two, 0)));
+  EXPECT_TRUE(refuses(world->scatter<float>(two, four, 0)));
+  EXPECT_TRUE(refuses(world->all_to_all<float>(four, two)));
+  EXPECT_FALSE(world->start_all_reduce<float>(four, two));
+  std::array<float, 4> result{};
+  EXPECT_TRUE(world->all_reduce<float>(four, result));
+  EXPECT_EQ(result, four);
+}
+
+TEST(MemoryInCpp, RefusesMoreElementsThanAddresses) {
+  EXPECT_FALSE(Memory<double>::allocate(static_cast<std::size_t>(-1) / 4));
+}
+
+}  // namespace
+}  // namespace weft
