@@ -97,6 +97,19 @@ class Faults(unittest.TestCase):
                     self.assertIn("the test says so", lines[0])
 
     @over_every_transport
+    def test_threads_hand_communicators_over(self, environment):
+        with Job(2, "faults_program", "hand_over", "5", environment=environment) as job:
+            job.finish()
+
+    @over_every_transport
+    def test_an_abort_by_another_thread_is_heard_as_such(self, environment):
+        for _ in range(5):
+            with Job(2, "faults_program", "abort", environment=environment) as job:
+                for lines in job.finish().values():
+                    self.assertTrue(lines[0].startswith("closed"), lines)
+                    self.assertIn("enough", lines[0])
+
+    @over_every_transport
     def test_ranks_may_exit_without_destroying(self, environment):
         with Job(3, "faults_program", "exit", environment=environment) as job:
             for lines in job.finish().values():
