@@ -60,7 +60,7 @@ constexpr std::array<Row, kSettings> kRows{{
     {{Setting::timeout, "WEFT_TIMEOUT", duration, "600s", "1ms to 720h, or inf",
       "How long one operation may last before it fails and names the ranks that were waited for."},
      {.min = kMilli, .max = 720 * kHour, .may_be_infinite = true}},
-    {{Setting::spin, "WEFT_SPIN", duration, "20us", "0 to 10s, or inf",
+    {{Setting::spin, "WEFT_SPIN", duration, "1ms", "0 to 10s, or inf",
       "How long a waiting rank polls before it sleeps."},
      {.min = 0, .max = 10 * kSecond, .may_be_infinite = true}},
     {{Setting::transports, "WEFT_TRANSPORTS", text, "shm,tcp", "names, comma-separated, up to 256 characters",

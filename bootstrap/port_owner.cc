@@ -1,5 +1,7 @@
 #include "bootstrap/port_owner.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -10,10 +12,14 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
+
 namespace weft::bootstrap {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr Nanos kSearchTimeout = std::chrono::milliseconds(300);
 
 /// One line of /proc/net/tcp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...".
 std::optional<std::string> inode_if_listening(const std::string& line, std::uint16_t port) {
@@ -47,6 +53,13 @@ std::unordered_set<std::string> listening_sockets(std::uint16_t port, const std:
   return links;
 }
 
+std::string describe_process(const fs::path& process, const std::string& pid) {
+  std::string name = "a process";
+  std::ifstream file(process / "comm");
+  std::getline(file, name);
+  return fmt::format("{} (pid {})", name, pid);
+}
+
 bool holds_one_of(const fs::path& process, const std::unordered_set<std::string>& links) {
   std::error_code failure;  // Processes end while we look, and others' descriptors are not ours to see.
   for (fs::directory_iterator entry(process / "fd", failure), end; !failure && entry != end; entry.increment(failure)) {
@@ -61,14 +74,15 @@ bool holds_one_of(const fs::path& process, const std::unordered_set<std::string>
 std::string find_port_owner(std::uint16_t port, const std::string& proc_root) {
   const auto links = listening_sockets(port, proc_root);
   if (links.empty()) return {};
+  const Deadline deadline = Deadline::after(kSearchTimeout);
+  const fs::path root(proc_root);
+  if (holds_one_of(root / "self", links)) return describe_process(root / "self", std::to_string(getpid()));
   std::error_code failure;
-  for (fs::directory_iterator entry(proc_root, failure), end; !failure && entry != end; entry.increment(failure)) {
+  for (fs::directory_iterator entry(root, failure), end; !failure && entry != end; entry.increment(failure)) {
+    if (deadline.has_passed()) break;
     const std::string pid = entry->path().filename().string();
-    if (pid.find_first_not_of("0123456789") != std::string::npos || !holds_one_of(entry->path(), links)) continue;
-    std::string name = "a process";
-    std::ifstream file(entry->path() / "comm");
-    std::getline(file, name);
-    return fmt::format("{} (pid {})", name, pid);
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (holds_one_of(entry->path(), links)) return describe_process(entry->path(), pid);
   }
   return {};
 }

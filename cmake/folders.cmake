@@ -38,14 +38,22 @@ function(weft_tools)
   if(sources)
     add_library(weft_tools STATIC ${sources})
     target_include_directories(weft_tools PUBLIC ${PROJECT_SOURCE_DIR})
-    target_link_libraries(weft_tools PUBLIC weft_collectives CLI11::CLI11 Boost::headers PRIVATE weft_options)
+    target_link_libraries(weft_tools PUBLIC $<TARGET_NAME_IF_EXISTS:weft> weft_collectives CLI11::CLI11
+                          Boost::headers PRIVATE weft_options)
+    # As of the last configuration; "unknown" outside of a git checkout.
+    execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} describe --always --dirty --tags OUTPUT_VARIABLE weft_commit
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE git_failed)
+    if(NOT git_failed)
+      set_source_files_properties(${PROJECT_SOURCE_DIR}/tools/machine/version.cc PROPERTIES
+                                  COMPILE_DEFINITIONS WEFT_COMMIT="${weft_commit}")
+    endif()
   endif()
   if(main_index EQUAL -1 OR NOT TARGET weft)
     return()
   endif()
   add_executable(weft_command ${main})
   set_target_properties(weft_command PROPERTIES OUTPUT_NAME weft RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  target_link_libraries(weft_command PRIVATE weft_options weft weft_tools)
+  target_link_libraries(weft_command PRIVATE weft_options weft_tools)
 endfunction()
 
 # Micro benches: one executable per *_bench.cc, next to what it measures or under bench/.

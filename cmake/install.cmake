@@ -1,5 +1,4 @@
 # What a user gets: libweft, the headers, the `weft` command, and two ways to find them, find_package(weft) and pkg-config.
-option(WEFT_INSTALL "Install the library, its headers and the weft command" ${PROJECT_IS_TOP_LEVEL})
 if(NOT WEFT_INSTALL)
   return()
 endif()
@@ -26,5 +25,6 @@ install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftC
 
 # pkg-config finds the prefix from where its file lies, so that a prefix can be moved.
 file(RELATIVE_PATH weft_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" weft_prefix_from_pc ${weft_prefix_from_pc})
 configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -46,7 +46,7 @@ RULES = {
 
 # Files at the root of these folders are interfaces, those in a subfolder implementations: an interface knows no
 # implementation except through the .cc file that makes them, and one implementation does not know another.
-WITH_IMPLEMENTATIONS = ["transport", "device"]
+WITH_IMPLEMENTATIONS = ["transport"]
 
 
 def part_of(path):

@@ -29,7 +29,7 @@ done
 ((${#cases[@]} > 0)) || cases=(shm2 shm4 tcp2 p2p)
 
 missing=()
-for package in openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev iperf3 iproute2 util-linux g++; do
+for package in openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev python3-torch python3-numpy iperf3 iproute2 util-linux g++; do
   [[ $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) == *"ok installed" ]] || missing+=("$package")
 done
 if ((${#missing[@]} > 0)); then

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libboost1.81-dev libhwy-dev libsodium-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
-  libgtest-dev libgmock-dev libbenchmark-dev iproute2 procps python3)
+  libgtest-dev libgmock-dev libbenchmark-dev iproute2 procps util-linux hostname python3)
 lint_packages=(clang-format clang-tidy python3)
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev python3-torch libgloo-dev iperf3)
 

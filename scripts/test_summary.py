@@ -22,6 +22,8 @@ def reason_of(case):
             return line
     skipped = case.find("skipped")
     message = skipped.get("message", "") if skipped is not None else ""
+    if lines and message.startswith("SKIP_RETURN_CODE"):
+        return lines[-1]  # A script says why before it leaves.
     return message or "no reason was given"
 
 

@@ -11,9 +11,10 @@ int main(int argc, char** argv) {
   CLI::App app{"Weft: collectives and zero-copy transport between the processes of a job.", "weft"};
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
-  app.footer("Try:  weft bench all_reduce -N 2        measure two ranks on this machine\n"
-             "      weft run -n 4 -- ./program        start four ranks of a program\n"
-             "      weft COMMAND --help               what a command does, with examples");
+  app.footer(
+      "Try:  weft bench all_reduce -N 2        measure two ranks on this machine\n"
+      "      weft run -n 4 -- ./program        start four ranks of a program\n"
+      "      weft COMMAND --help               what a command does, with examples");
   Chosen chosen;
   add_run(app, chosen);
   add_bench(app, chosen, argc, argv);

@@ -36,6 +36,7 @@ def case_contenders(case, peers_only):
         entries = [("openmpi", contenders.openmpi), ("mpich", contenders.mpich),
                    ("gloo ring", lambda s, g: contenders.gloo(s, g, "ring")),
                    ("gloo bcube", lambda s, g: contenders.gloo(s, g, "bcube")),
+                   ("gloo torch", lambda s, g: contenders.gloo(s, g, "torch")),
                    # Over TCP: one message of that size, one way. No all-reduce of two ranks is done before it arrived.
                    ("limit", renamed(contenders.limit, "all_reduce"))]
         weft = [("weft", contenders.weft)]

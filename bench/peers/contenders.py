@@ -110,17 +110,22 @@ def gloo_version():
     return asked.stdout.strip() or "unknown"
 
 
-def gloo(setting, group, algorithm):
+def gloo(setting, group, way):
+    """`way`: ring or bcube of its C++ library, or torch."""
     store = tempfile.mkdtemp(prefix="weft-gloo-")
     version = gloo_version()
 
     def environment(index):
         address = setting.hosts[index][1] if setting.hosts else "127.0.0.1"
         return {"PEER_RANK": str(index), "PEER_RANKS": str(setting.ranks), "PEER_STORE": store,
-                "PEER_ADDRESS": address, "PEER_GLOO_ALGORITHM": algorithm, "PEER_VERSION": version}
+                "PEER_ADDRESS": address, "PEER_GLOO_ALGORITHM": way, "PEER_VERSION": version,
+                "PEER_INTERFACE": "eth0" if setting.hosts else "lo"}
 
     try:
-        command = [os.path.join(PEERS, "gloo_all_reduce")] + sizes_arguments(group)
+        # python3-torch belongs to Debian's own Python, which need not be the first in PATH.
+        program = (["/usr/bin/python3", os.path.join(ROOT, "bench", "peers", "gloo_all_reduce.py")] if way == "torch"
+                   else [os.path.join(PEERS, "gloo_all_reduce")])
+        command = program + sizes_arguments(group)
         commands = [on_host(setting, index, command) for index in range(setting.ranks)]
         return rows_of(run_all(setting, commands, environment))
     finally:

@@ -47,7 +47,7 @@ Result<Values::Value> Values::join(Value left, Value right) {
   const auto [entry, is_new] =
       known_.try_emplace(std::uint64_t{left} << 32 | right, first_join_ + static_cast<Value>(joins_.size()));
   if (!is_new) return entry->second;
-  const auto refuse = [&](const std::string& why) {
+  const auto refuse = [&, entry = entry](const std::string& why) {
     known_.erase(entry);
     return Error{ErrorCode::invalid_argument,
                  fmt::format("it reduces {} with {}, {}", describe(left), describe(right), why)};

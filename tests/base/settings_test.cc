@@ -45,7 +45,7 @@ TEST(Settings, EveryDefaultFollowsItsOwnRule) {
   EXPECT_EQ(settings->duration(Setting::bootstrap_timeout), 120s);
   EXPECT_EQ(settings->duration(Setting::connect_timeout), 60s);
   EXPECT_EQ(settings->duration(Setting::timeout), 600s);
-  EXPECT_EQ(settings->duration(Setting::spin), 20us);
+  EXPECT_EQ(settings->duration(Setting::spin), 1ms);
   EXPECT_EQ(settings->text(Setting::transports), "shm,tcp");
   EXPECT_EQ(settings->integer(Setting::tcp_streams), 0);
   EXPECT_EQ(settings->bytes(Setting::eager_limit), 0U);
@@ -112,7 +112,7 @@ TEST(Settings, BlanksAreIgnoredAndEmptyIsUnset) {
   EXPECT_EQ(settings->text(Setting::rank), "3");
   EXPECT_FALSE(settings->is_set(Setting::size));
   EXPECT_FALSE(settings->is_set(Setting::spin));
-  EXPECT_EQ(settings->duration(Setting::spin), 20us);
+  EXPECT_EQ(settings->duration(Setting::spin), 1ms);
 }
 
 TEST(Settings, RefusalsNameTheVariableTheValueAndWhatIsAllowed) {
@@ -178,7 +178,7 @@ TEST(Settings, WithChangesACopyAndItsOrigin) {
   EXPECT_EQ(settings->origin(Setting::spin), "environment");
 
   const auto unset = changed->with(Setting::spin, "", "--spin");
-  EXPECT_EQ(unset->duration(Setting::spin), 20us);
+  EXPECT_EQ(unset->duration(Setting::spin), 1ms);
   EXPECT_EQ(unset->origin(Setting::spin), "default");
 
   const auto refused = settings->with(Setting::spin, "fast", "--spin");

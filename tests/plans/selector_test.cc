@@ -148,6 +148,7 @@ std::vector<Machine> other_machines() {
   machines[2].same_host.per_step_ns *= 2;
   machines[2].other_host.per_step_ns *= 2;
   machines[3].same_host.bytes_per_ns *= 3;
+  machines[3].same_host.fresh_bytes_per_ns *= 3;
   machines[3].reduce_bytes_per_ns *= 3;
   machines[3].copy_bytes_per_ns *= 3;
   return machines;

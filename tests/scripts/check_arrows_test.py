@@ -55,7 +55,7 @@ WRONG = [
     ("transport/transport.h", "topology/graph.h"),
     ("transport/transport.h", "transport/shm/ring.h"),
     ("transport/tcp/tcp_transport.cc", "transport/shm/ring.h"),
-    ("device/cuda/cuda.cc", "device/host/kernels.h"),
+    ("transport/shm/shm.cc", "transport/sim/sim.h"),
     ("collectives/plan/plan.h", "transport/transport.h"),
     ("collectives/plan/plan.h", "device/device.h"),
     ("collectives/plan/plan.h", "collectives/algorithms/algorithm.h"),

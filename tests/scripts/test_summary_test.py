@@ -20,6 +20,7 @@ this machine has no GPU
 SCRIPT = """<testcase name="install" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out>
 skipped: pkg-config is not installed
 </system-out></testcase>"""
+LAST_LINE = SCRIPT.replace("skipped: pkg-config is not installed", "begins\ntest_hosts: nft is not installed")
 
 
 def summary(*cases):
@@ -32,11 +33,12 @@ def summary(*cases):
 
 class TestSummary(unittest.TestCase):
     def test_counts_and_reasons(self):
-        code, lines = summary(PASSED, PASSED, SKIPPED, SCRIPT)
+        code, lines = summary(PASSED, PASSED, SKIPPED, SCRIPT, LAST_LINE)
         self.assertEqual(code, 0)
-        self.assertEqual(lines[-1], "2 passed, 0 failed, 2 skipped")
+        self.assertEqual(lines[-1], "2 passed, 0 failed, 3 skipped")
         self.assertIn("skipped 1: this machine has no GPU", lines)
         self.assertIn("    A.Skips", lines)
+        self.assertIn("skipped 1: test_hosts: nft is not installed", lines)
         self.assertIn("skipped 1: skipped: pkg-config is not installed", lines)
 
     def test_a_failure_fails(self):

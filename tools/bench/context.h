@@ -20,9 +20,9 @@ struct BenchContext {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   Description description;
-  Report report;             ///< Complete on rank 0.
-  std::uint64_t wrong = 0;   ///< So far, over all ranks.
-  double best_busbw = 0;     ///< GB/s, of all rows.
+  Report report;            ///< Complete on rank 0.
+  std::uint64_t wrong = 0;  ///< So far, over all ranks.
+  double best_busbw = 0;    ///< GB/s, of all rows.
 
   /// One line of the output; only rank 0 speaks.
   template <class... Args>
@@ -36,7 +36,7 @@ struct BenchContext {
 /// Each measures its part, prints it, and adds it to the report. Collective. Errors: of the communication.
 Status bench_collectives(BenchContext& context);
 Status bench_point_to_point(BenchContext& context);
-Status bench_workload(BenchContext& context);
+Status bench_workload(BenchContext& context, const std::string& path);
 
 /// Says who takes part, where, over what, and how it is measured.
 Status say_header(BenchContext& context);

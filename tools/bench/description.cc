@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
+#include <boost/json.hpp>
 
 namespace weft::tools {
 namespace {
@@ -33,8 +34,8 @@ Description read(const json::object& root) {
   description.waiting = text_of(root, "waiting");
   for (const json::value& entry : root.at("ranks").as_array()) {
     const json::object& rank = entry.as_object();
-    Description::Peer peer{text_of(rank, "host"), number_of(rank, "pid"), number_of(rank, "host_index"),
-                           text_of(rank, "transport"), text_of(rank, "link"), ""};
+    Description::Peer peer{text_of(rank, "host"),      number_of(rank, "pid"), number_of(rank, "host_index"),
+                           text_of(rank, "transport"), text_of(rank, "link"),  ""};
     for (const json::value& reason : rank.at("not_taken").as_array()) {
       peer.not_taken += (peer.not_taken.empty() ? "" : "; ") + std::string{reason.as_string()};
     }
@@ -102,9 +103,17 @@ Result<std::vector<Pair>> gather_pairs(weft_communicator_t* communicator, const 
   return pairs;
 }
 
+static_assert(WEFT_ERROR_SYSTEM == static_cast<int>(ErrorCode::system) + 1);
+static_assert(WEFT_ERROR_PEER_FAILED == static_cast<int>(ErrorCode::peer_failed) + 1);
+
 Status checked(weft_status_t status) {
   if (status == WEFT_SUCCESS) return {};
-  return Error{ErrorCode::peer_failed, weft_last_error()};
+  // The codes are the same, but for success; the message begins with the code's name, which Error adds again.
+  const auto code = static_cast<ErrorCode>(status - 1);
+  std::string_view text = weft_last_error();
+  const std::string prefix = fmt::format("{}: ", name_of(code));
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return Error{code, std::string{text}};
 }
 
 }  // namespace weft::tools

@@ -27,8 +27,8 @@ struct Description {
   std::string identity;
   std::string kernels;
   std::string waiting;
-  std::vector<Peer> peers;                   ///< By rank, the own one included.
-  std::vector<std::string> changed_settings; ///< "WEFT_SPIN=1ms", those that are not the default.
+  std::vector<Peer> peers;                    ///< By rank, the own one included.
+  std::vector<std::string> changed_settings;  ///< "WEFT_SPIN=1ms", those that are not the default.
 
   [[nodiscard]] collectives::Shape shape() const;
 };

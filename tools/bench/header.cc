@@ -26,7 +26,8 @@ std::optional<std::string> environment(const std::string& name) {
 void say_ranks(BenchContext& context) {
   const Description& description = context.description;
   context.say("# ranks {} on {} {}, joined by {}", context.ranks, description.hosts,
-              description.hosts == 1 ? "host" : "hosts", description.identity.empty() ? "nothing" : description.identity);
+              description.hosts == 1 ? "host" : "hosts",
+              description.identity.empty() ? "nothing" : description.identity);
   std::map<std::uint32_t, ReportHost> hosts;
   for (std::uint32_t rank = 0; rank < context.ranks; ++rank) {
     const Description::Peer& peer = description.peers[rank];
@@ -49,7 +50,8 @@ Status say_transports(BenchContext& context) {
     if (pair.from < pair.to) kinds[{pair.transport, pair.not_taken}] += fmt::format(" {}-{}", pair.from, pair.to);
   }
   for (const auto& [kind, members] : kinds) {
-    context.say("# transport {}:{}{}", kind.first, members, kind.second.empty() ? "" : " (not taken: " + kind.second + ")");
+    context.say("# transport {}:{}{}", kind.first, members,
+                kind.second.empty() ? "" : " (not taken: " + kind.second + ")");
   }
   for (std::uint32_t peer = 1; peer < std::min(context.ranks, 8U); ++peer) {
     context.say("#   link 0-{}: {}", peer, context.description.peers[peer].link);
@@ -59,10 +61,11 @@ Status say_transports(BenchContext& context) {
 
 void say_method(BenchContext& context) {
   const BenchOptions& options = context.options;
-  context.say("# measured: median and 99th percentile of {} after {} warm-ups; each rank times each call, the time of an",
-              options.iterations > 0 ? fmt::format("{} iterations", options.iterations)
-                                     : fmt::format("the iterations that fit {} (5 to 20000)", format_duration(options.budget)),
-              options.warm_ups);
+  context.say(
+      "# measured: median and 99th percentile of {} after {} warm-ups; each rank times each call, the time of an",
+      options.iterations > 0 ? fmt::format("{} iterations", options.iterations)
+                             : fmt::format("the iterations that fit {} (5 to 20000)", format_duration(options.budget)),
+      options.warm_ups);
   context.say("#   iteration is the longest over the ranks; no barrier in between. Memory: {}. Results {}.",
               options.memory == Memory::plain ? "plain" : "of weft_memory_allocate",
               options.is_checked ? "checked exactly before and after" : "not checked");
@@ -106,9 +109,8 @@ void say_algorithms(BenchContext& context, collectives::Collective collective) {
   if (!settings) return;
   auto setting = collectives::select::AlgorithmSetting::parse(settings->text(Setting::algorithm));
   if (!setting) return;
-  collectives::select::Selector selector{context.description.shape(),
-                                         {.cores_per_host = context.description.cores_per_host},
-                                         std::move(*setting)};
+  collectives::select::Selector selector{
+      context.description.shape(), {.cores_per_host = context.description.cores_per_host}, std::move(*setting)};
   const BenchOptions& options = context.options;
   const std::uint64_t type_bytes = device::size_of(options.type);
   const collectives::Contract contract{collective, RankCount{context.ranks},

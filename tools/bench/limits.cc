@@ -114,9 +114,12 @@ std::optional<Limit> tcp_limit(std::byte* from, std::byte* to) {
   bool works = true;
   std::vector<double> round_trips;
   for (int i = 0; i < kRounds; ++i) {
-    round_trips.push_back(best_us(1, [&] {
-      works = works && write_all(ends->client.get(), word, kWord) && read_all(ends->client.get(), word, kWord);
-    }) * 1e3);
+    round_trips.push_back(best_us(1,
+                                  [&] {
+                                    works = works && write_all(ends->client.get(), word, kWord) &&
+                                            read_all(ends->client.get(), word, kWord);
+                                  }) *
+                          1e3);
   }
   const double large_us = best_us(kRuns, [&] {
     works = works && write_all(ends->client.get(), from, kLarge) && read_all(ends->client.get(), word, kWord);
@@ -135,14 +138,19 @@ std::vector<Limit> measure_limits() {
   const Mapping left;
   const Mapping right;
   if (left.get() == nullptr || right.get() == nullptr) return limits;
-  limits.push_back({"memcpy", "64 MiB, one core, best of 5",
-                    gigabytes_per_second(kLarge, best_us(kRuns, [&] { std::memcpy(left.get(), right.get(), kLarge); })), {}});
+  limits.push_back({"memcpy",
+                    "64 MiB, one core, best of 5",
+                    gigabytes_per_second(kLarge, best_us(kRuns, [&] { std::memcpy(left.get(), right.get(), kLarge); })),
+                    {}});
   const device::ReduceFunction reduce = device::reduce_function(device::DataType::f32, device::ReduceOp::sum);
   // The result replaces neither input, as in an all-reduce that is not in place.
   const Mapping result;
   if (result.get() != nullptr) {
     const double us = best_us(kRuns, [&] { reduce(result.get(), left.get(), right.get(), kLarge / sizeof(float)); });
-    limits.push_back({"reduction of mapped memory", "64 MiB of f32 sums, one core, best of 5", gigabytes_per_second(kLarge, us), {}});
+    limits.push_back({"mapped reduction",
+                      "64 MiB of f32 sums, one core, best of 5",
+                      gigabytes_per_second(kLarge, us),
+                      {}});
   }
   if (auto tcp = tcp_limit(left.get(), right.get())) limits.push_back(std::move(*tcp));
   return limits;

@@ -7,7 +7,7 @@
 #include "tools/bench/description.h"
 
 namespace weft::tools {
-Result<std::uint64_t> check_once(weft_communicator_t* communicator, Operation& operation) {
+Result<std::uint64_t> check_once(weft_communicator_t* communicator, CollectiveCall& operation) {
   operation.prepare();
   WEFT_TRY(checked(weft_barrier(communicator)));
   WEFT_TRY(checked(operation.run()));
@@ -52,7 +52,7 @@ Result<Measured> time_calls(weft_communicator_t* communicator, const BenchOption
   return measured;
 }
 
-Result<Measured> measure(weft_communicator_t* communicator, const BenchOptions& options, Operation& operation) {
+Result<Measured> measure(weft_communicator_t* communicator, const BenchOptions& options, CollectiveCall& operation) {
   std::uint64_t wrong = 0;
   operation.prepare();
   if (options.is_checked) {

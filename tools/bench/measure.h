@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/result.h"
-#include "tools/bench/operation.h"
+#include "tools/bench/collective_call.h"
 #include "tools/bench/options.h"
 #include "tools/bench/statistics.h"
 
@@ -25,10 +25,10 @@ Result<Measured> time_calls(weft_communicator_t* communicator, const BenchOption
                             const std::function<weft_status_t()>& once);
 
 /// The same for a collective, whose result is checked before and after, outside of what is timed.
-Result<Measured> measure(weft_communicator_t* communicator, const BenchOptions& options, Operation& operation);
+Result<Measured> measure(weft_communicator_t* communicator, const BenchOptions& options, CollectiveCall& operation);
 
 /// Runs the collective once and counts this rank's wrong elements; no rank leaves before all have counted. Collective.
-Result<std::uint64_t> check_once(weft_communicator_t* communicator, Operation& operation);
+Result<std::uint64_t> check_once(weft_communicator_t* communicator, CollectiveCall& operation);
 
 /// The sum over all ranks, on all ranks. Collective.
 Result<std::uint64_t> sum_over_ranks(weft_communicator_t* communicator, std::uint64_t own);

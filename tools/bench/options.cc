@@ -31,7 +31,7 @@ Status choose_subject(BenchOptions& options, const std::string& what, const std:
   if (what == "workload") {
     if (file.empty()) return refusal("workload without a file", "weft bench workload workloads/resnet50.json");
     options.subject = Subject::workload;
-    options.workload_path = file;
+    options.workload_paths = {file};
     return {};
   }
   if (!file.empty()) return refusal("one argument too many: " + in_quotes(file));
@@ -40,7 +40,8 @@ Status choose_subject(BenchOptions& options, const std::string& what, const std:
   } else if (what == "send_recv") {
     options.subject = Subject::ping_pong;
   } else if (what == "all") {
-    for (std::uint8_t i = 0; i < collectives::kCollectives; ++i) options.collectives.push_back(collectives::Collective{i});
+    for (std::uint8_t i = 0; i < collectives::kCollectives; ++i)
+      options.collectives.push_back(collectives::Collective{i});
   } else if (const auto collective = collectives::parse_collective(what)) {
     options.collectives = {*collective};
   } else {
@@ -58,7 +59,8 @@ Status check(const BenchOptions& options, std::uint32_t ranks) {
                                device::name_of(options.type), type_bytes));
   }
   if (options.end_bytes < options.begin_bytes) {
-    return refusal(fmt::format("-e {} is less than -b {}", format_bytes(options.end_bytes), format_bytes(options.begin_bytes)));
+    return refusal(
+        fmt::format("-e {} is less than -b {}", format_bytes(options.end_bytes), format_bytes(options.begin_bytes)));
   }
   if (options.end_bytes > (std::uint64_t{1} << 40)) return refusal("-e is over 1T");
   if (options.step_bytes == 0 && options.factor < 2) return refusal("-f must be 2 or more", "-i BYTES grows by steps");

@@ -21,7 +21,7 @@ enum class Placements : std::uint8_t { both, out_of_place, in_place };
 struct BenchOptions {
   Subject subject = Subject::collectives;
   std::vector<collectives::Collective> collectives;
-  std::string workload_path;
+  std::vector<std::string> workload_paths;  ///< Played after the collectives; of Subject::workload, the only thing.
   std::uint64_t begin_bytes = 8;
   std::uint64_t end_bytes = 64U << 20;
   std::uint64_t factor = 4;
@@ -35,15 +35,15 @@ struct BenchOptions {
   std::uint32_t root = 0;
   Memory memory = Memory::plain;
   Placements placements = Placements::both;
-  bool wants_pairs = false;      ///< Point to point between all pairs.
-  std::uint64_t steps = 10;      ///< Of a workload.
-  double scale = 1;              ///< Of a workload's sizes.
-  double threshold_busbw = 0;    ///< GB/s that the best row must reach; 0 for none.
+  bool wants_pairs = false;    ///< Point to point between all pairs.
+  std::uint64_t steps = 10;    ///< Of a workload.
+  double scale = 1;            ///< Of a workload's sizes.
+  double threshold_busbw = 0;  ///< GB/s that the best row must reach; 0 for none.
 };
 
 /// The names that -d, -o and the first argument take, as typed; Errors of both: invalid_argument — says what exists.
 Result<std::vector<device::ReduceOp>> parse_ops(const std::string& text);
-/// Sets subject, collectives and workload_path.
+/// Sets subject, collectives and, for a workload, workload_paths.
 Status choose_subject(BenchOptions& options, const std::string& what, const std::string& file);
 
 /// Errors: invalid_argument — the first option that makes no sense for `ranks` ranks. Thread: any.

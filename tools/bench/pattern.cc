@@ -152,8 +152,8 @@ std::uint64_t Pattern::count_wrong_reduced(const std::byte* found, std::uint64_t
   return count_differences(found, results(), first, count);
 }
 
-std::uint64_t Pattern::count_differences(const std::byte* found, const std::vector<std::byte>& period, std::uint64_t first,
-                                         std::uint64_t count) const {
+std::uint64_t Pattern::count_differences(const std::byte* found, const std::vector<std::byte>& period,
+                                         std::uint64_t first, std::uint64_t count) const {
   std::uint64_t wrong = 0;
   for (std::uint64_t i = 0; i < count;) {
     const std::uint64_t phase = (first + i) % kPeriod;

@@ -26,7 +26,8 @@ class Pattern {
   [[nodiscard]] std::uint64_t count_wrong_moved(const std::byte* found, std::uint32_t rank, std::uint64_t first,
                                                 std::uint64_t count) const;
   /// How many of these elements are not the reduction of the inputs of all ranks. `op` was given.
-  [[nodiscard]] std::uint64_t count_wrong_reduced(const std::byte* found, std::uint64_t first, std::uint64_t count) const;
+  [[nodiscard]] std::uint64_t count_wrong_reduced(const std::byte* found, std::uint64_t first,
+                                                  std::uint64_t count) const;
 
  private:
   [[nodiscard]] double reduction_input(std::uint32_t rank, std::uint64_t index) const;

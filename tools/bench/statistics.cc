@@ -33,10 +33,12 @@ Times times_of(std::vector<double> times_ns) {
 std::uint64_t iterations_for(double each_ns, Nanos budget) {
   constexpr double kLeast = 5;
   constexpr double kMost = 20'000;
-  return static_cast<std::uint64_t>(std::clamp(static_cast<double>(budget.count()) / std::max(each_ns, 1.0), kLeast, kMost));
+  return static_cast<std::uint64_t>(
+      std::clamp(static_cast<double>(budget.count()) / std::max(each_ns, 1.0), kLeast, kMost));
 }
 
-std::uint64_t block_count(Collective collective, std::uint64_t size_bytes, std::uint64_t type_bytes, std::uint32_t ranks) {
+std::uint64_t block_count(Collective collective, std::uint64_t size_bytes, std::uint64_t type_bytes,
+                          std::uint32_t ranks) {
   if (collective == Collective::barrier) return 0;
   return std::max<std::uint64_t>(size_bytes / type_bytes / blocks_of(collective, ranks), 1);
 }

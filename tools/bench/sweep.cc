@@ -14,7 +14,8 @@ using collectives::Placement;
 bool wants(const BenchOptions& options, Collective collective, Placement placement) {
   if (placement == Placement::out_of_place) {
     // all_to_all and barrier have no other way.
-    return options.placements != Placements::in_place || collective == Collective::all_to_all || collective == Collective::barrier;
+    return options.placements != Placements::in_place || collective == Collective::all_to_all ||
+           collective == Collective::barrier;
   }
   return options.placements != Placements::out_of_place && collective != Collective::all_to_all &&
          collective != Collective::barrier;
@@ -32,10 +33,12 @@ struct Sweep {
 Result<std::optional<Measurement>> measure_one(Sweep& sweep, Placement placement, std::uint64_t count) {
   BenchContext& context = sweep.context;
   if (!wants(context.options, sweep.collective, placement)) return std::optional<Measurement>{};
-  Operation operation{context.communicator, sweep.memory,
-                      {sweep.collective, placement, count, context.options.type, sweep.op, context.options.root}};
+  CollectiveCall operation{context.communicator,
+                           sweep.memory,
+                           {sweep.collective, placement, count, context.options.type, sweep.op, context.options.root}};
   WEFT_TRY_ASSIGN(const Measured measured, measure(context.communicator, context.options, operation));
-  const std::uint64_t bytes = message_bytes(sweep.collective, count, device::size_of(context.options.type), context.ranks);
+  const std::uint64_t bytes =
+      message_bytes(sweep.collective, count, device::size_of(context.options.type), context.ranks);
   const Measurement result = measurement_of(measured, bytes, bus_factor(sweep.collective, context.ranks));
   context.wrong += result.wrong;
   context.best_busbw = std::max(context.best_busbw, result.busbw_gbs);
@@ -87,8 +90,8 @@ Status bench_collectives(BenchContext& context) {
     context.say("{}", table_head());
     const bool is_reducing = reduces(collective) && collective != Collective::barrier;
     for (const device::ReduceOp op : options.ops) {
-      const std::string name = std::string{name_of(collective)} +
-                               (is_reducing && options.ops.size() > 1 ? " " + std::string{device::name_of(op)} : "");
+      std::string name{name_of(collective)};
+      if (is_reducing && options.ops.size() > 1) name += fmt::format(" {}", device::name_of(op));
       Sweep sweep{context, memory, collective, op, {name, false, {}}, {name, true, {}}};
       WEFT_TRY(run_sweep(sweep));
       for (Series* series : {&sweep.out_of_place, &sweep.in_place}) {

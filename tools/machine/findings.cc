@@ -59,14 +59,16 @@ Finding reading_of_peers() {
     char copy[sizeof secret] = {};
     const iovec local{copy, sizeof copy};
     const iovec remote{secret, sizeof secret};
-    const bool works = process_vm_readv(parent, &local, 1, &remote, 1, 0) == sizeof copy && std::strcmp(copy, "weft") == 0;
+    const bool works =
+        process_vm_readv(parent, &local, 1, &remote, 1, 0) == sizeof copy && std::strcmp(copy, "weft") == 0;
     _exit(works ? 0 : errno);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) return outcome("process_vm_readv", false, errno, "");
-  return outcome("process_vm_readv", status == 0, WEXITSTATUS(status),
-                 "plain buffers then cross through staging memory; buffers of weft_memory_allocate are not affected. In a "
-                 "container: --cap-add=SYS_PTRACE, or kernel.yama.ptrace_scope=0");
+  return outcome(
+      "process_vm_readv", status == 0, WEXITSTATUS(status),
+      "plain buffers then cross through staging memory; buffers of weft_memory_allocate are not affected. In a "
+      "container: --cap-add=SYS_PTRACE, or kernel.yama.ptrace_scope=0");
 }
 
 Finding process_descriptors() {

@@ -47,7 +47,8 @@ struct Job {
 };
 
 /// Starts the service in the network of a test host: only a thread can be there while this process stays where it is.
-Result<std::unique_ptr<bootstrap::Service>> serve_on(const TestHost& host, bootstrap::Service::Options service_options) {
+Result<std::unique_ptr<bootstrap::Service>> serve_on(const TestHost& host,
+                                                     bootstrap::Service::Options service_options) {
   Result<std::unique_ptr<bootstrap::Service>> service = Error{ErrorCode::system, "unreachable"};
   std::thread{[&] {
     const OwnedFd network{open(fmt::format("/proc/{}/ns/net", host.holder_pid).c_str(), O_RDONLY | O_CLOEXEC)};
@@ -116,7 +117,8 @@ std::vector<std::string> environment_of(const Job& job, std::uint32_t rank) {
   if (job.options.hosts > 1 && job.test_hosts.empty()) {
     entries.push_back(fmt::format("WEFT_HOST_ID={}host{}", text_of_variable("WEFT_HOST_ID"), place.host));
   }
-  return merged_environment(environ, entries, {"WEFT_SECRET_FILE", job.service ? "" : "WEFT_ADDRESS"});
+  return merged_environment(environ, entries,
+                            {"WEFT_SECRET_FILE", "WEFT_TEST_HOSTS", job.service ? "" : "WEFT_ADDRESS"});
 }
 
 std::vector<std::string> command_of(const Job& job, std::uint32_t rank) {
@@ -126,8 +128,19 @@ std::vector<std::string> command_of(const Job& job, std::uint32_t rank) {
   // Entering a mount name space resets the working directory.
   const std::string pid = std::to_string(job.test_hosts[job.places[rank].host].holder_pid);
   char* const folder = get_current_dir_name();
-  std::vector<std::string> entering = {"/usr/bin/nsenter", "-t", pid, "--net", "--uts", "--ipc", "--mount", "--", "/bin/sh",
-                                       "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", folder == nullptr ? "/" : folder};
+  std::vector<std::string> entering = {"/usr/bin/nsenter",
+                                       "-t",
+                                       pid,
+                                       "--net",
+                                       "--uts",
+                                       "--ipc",
+                                       "--mount",
+                                       "--",
+                                       "/bin/sh",
+                                       "-c",
+                                       "cd \"$1\" && shift && exec \"$@\"",
+                                       "sh",
+                                       folder == nullptr ? "/" : folder};
   std::free(folder);
   entering.insert(entering.end(), command.begin(), command.end());
   return entering;
@@ -161,7 +174,8 @@ std::vector<std::uint32_t> cores_for(const JobOptions& options) {
   return cores;
 }
 
-Result<SupervisedRank> start_rank(const Job& job, std::uint32_t rank, int stdin_fd, std::span<const std::uint32_t> cores) {
+Result<SupervisedRank> start_rank(const Job& job, std::uint32_t rank, int stdin_fd,
+                                  std::span<const std::uint32_t> cores) {
   WEFT_TRY_ASSIGN(OwnedFd output, output_file(job, rank, "out"));
   WEFT_TRY_ASSIGN(OwnedFd error, output_file(job, rank, "err"));
   ProcessSpec spec;
@@ -195,7 +209,8 @@ Result<int> run(const JobOptions& options) {
   }
   const std::vector<std::uint32_t> cores = cores_for(options);
   if (!cores.empty() && cores.size() < options.ranks) {
-    fmt::print(stderr, "weft run: {} ranks share {} cores: --bind core gives several the same\n", options.ranks, cores.size());
+    fmt::print(stderr, "weft run: {} ranks share {} cores: --bind core gives several the same\n", options.ranks,
+               cores.size());
   }
   std::vector<SupervisedRank> ranks;
   std::optional<Error> failure;

@@ -27,8 +27,8 @@ struct JobOptions {
 /// Errors: invalid_argument — the options contradict each other. Thread: any.
 Status check(const JobOptions& options);
 
-/// Starts the ranks on this machine, waits for them and leaves none behind. Thread: blocking; before others are started.
-/// Says on standard error what went wrong; returns the exit code (see commands.h).
+/// Starts the ranks on this machine, waits for them and leaves none behind. Thread: blocking; before others are
+/// started. Says on standard error what went wrong; returns the exit code (see commands.h).
 int run_job(const JobOptions& options);
 
 }  // namespace weft::tools

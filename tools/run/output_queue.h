@@ -27,7 +27,8 @@ class OutputQueue {
       pollfd ready{fd_, POLLOUT, 0};
       if (poll(&ready, 1, 0) <= 0 || ready.revents == 0) break;
       // Where poll says yes, a pipe takes this much without blocking. (O_NONBLOCK would change it for everybody.)
-      const ssize_t done = write(fd_, waiting_.data() + written, std::min<std::size_t>(waiting_.size() - written, PIPE_BUF));
+      const ssize_t done =
+          write(fd_, waiting_.data() + written, std::min<std::size_t>(waiting_.size() - written, PIPE_BUF));
       if (done < 0 && errno == EINTR) continue;
       if (done < 0 && errno == EAGAIN) break;
       if (done < 0) is_open_ = false;

@@ -35,7 +35,8 @@ std::vector<Place> place_ranks(std::uint32_t ranks, std::uint32_t hosts);
 /// Errors: not_found; system — it exists and cannot be executed. Thread: any.
 Result<std::string> find_program(std::string_view command, std::string_view path);
 
-/// What of the environment (entries "NAME=value") a rank gets: all but `removed_names` and those set anew, then `entries`.
+/// What of the environment (entries "NAME=value") a rank gets: all but `removed_names` and those set anew, then
+/// `entries`.
 std::vector<std::string> merged_environment(char** environment, const std::vector<std::string>& entries,
                                             const std::vector<std::string>& removed_names);
 

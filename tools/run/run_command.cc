@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/units.h"
 #include "tools/commands.h"
@@ -18,10 +18,12 @@ void add_run(CLI::App& app, Chosen& chosen) {
     bool wants_tags = true;
   };
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* const command = app.add_subcommand("run", "Starts the ranks of a job on this machine and watches over them");
+  CLI::App* const command =
+      app.add_subcommand("run", "Starts the ranks of a job on this machine and watches over them");
   command->add_option("-n,--ranks", arguments->job.ranks, "How many processes")->capture_default_str();
-  command->add_option("--hosts", arguments->job.hosts,
-                      "Treat the ranks as if they were on so many hosts (below scripts/test_hosts.sh: on those)")
+  command
+      ->add_option("--hosts", arguments->job.hosts,
+                   "Treat the ranks as if they were on so many hosts (below scripts/test_hosts.sh: on those)")
       ->capture_default_str();
   command->add_option("--bind", arguments->binding, "none, or core: a core of its own for each rank")
       ->check(CLI::IsMember({"none", "core"}))
@@ -29,7 +31,8 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--timeout", arguments->timeout, "End the job after that long (30s, 5m); exit code 124")
       ->capture_default_str();
   command->add_flag("--tag,!--no-tag", arguments->wants_tags, "Put [rank] in front of every line (default)");
-  command->add_option("--output-dir", arguments->job.output_dir, "Also write what rank R says to DIR/rank_R.out and .err");
+  command->add_option("--output-dir", arguments->job.output_dir,
+                      "Also write what rank R says to DIR/rank_R.out and .err");
   command->add_option("command", arguments->job.command, "Program and its arguments, after --")->required();
   command->positionals_at_end();
   command->footer(

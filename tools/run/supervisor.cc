@@ -22,7 +22,8 @@ constexpr std::size_t kQueuedMax = 1 << 20;  ///< Then the ranks wait until what
 std::string list_of(const std::vector<std::size_t>& ranks) {
   constexpr std::size_t kNamed = 8;
   std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i) text += fmt::format("{} {}", i > 0 ? "," : "", ranks[i]);
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
+    text += fmt::format("{} {}", i > 0 ? "," : "", ranks[i]);
   if (ranks.size() > kNamed) text += fmt::format(" and {} more", ranks.size() - kNamed);
   return text;
 }
@@ -89,7 +90,6 @@ void Supervisor::poll_once() {
     add(has_room ? rank.process.error.get() : -1, POLLIN);
   }
   if (poll(fds.data(), fds.size(), wait_ms()) < 0) return;
-  // Output first: what a rank wrote before it died comes before the news of its death.
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (fds[kFirstRank + 2 * i].revents != 0) read_from(ranks_[i], ranks_[i].process.output);
     if (fds[kFirstRank + 2 * i + 1].revents != 0) read_from(ranks_[i], ranks_[i].process.error);
@@ -110,17 +110,17 @@ int Supervisor::wait_ms() const {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count()) + 1;
 }
 
-void Supervisor::read_from(SupervisedRank& rank, OwnedFd& source) {
+bool Supervisor::read_from(SupervisedRank& rank, OwnedFd& source) {
   const bool is_output = &source == &rank.process.output;
   std::array<char, kReadSize> buffer;
   const ssize_t got = read(source.get(), buffer.data(), buffer.size());
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   OutputQueue& queue = is_output ? out_ : err_;
   LineTagger& tagger = is_output ? rank.output : rank.error;
   if (got <= 0) {
     queue.add(tagger.finish());
     source.close();
-    return;
+    return false;
   }
   const std::string_view bytes{buffer.data(), static_cast<std::size_t>(got)};
   queue.add(tagger.feed(bytes));
@@ -128,6 +128,16 @@ void Supervisor::read_from(SupervisedRank& rank, OwnedFd& source) {
   if (file.is_open() && write(file.get(), bytes.data(), bytes.size()) != got) {
     err_.add(fmt::format("weft run: cannot write to --output-dir: {}\n", std::strerror(errno)));
     (is_output ? rank.output_file : rank.error_file).close();
+  }
+  return true;
+}
+
+void Supervisor::read_last_words(SupervisedRank& rank) {
+  // What it wrote fits a pipe; whoever still writes there is not the rank.
+  constexpr int kReadsMax = 32;
+  for (OwnedFd* source : {&rank.process.output, &rank.process.error}) {
+    for (int i = 0; i < kReadsMax && source->is_open() && read_from(rank, *source); ++i) {
+    }
   }
 }
 
@@ -149,8 +159,8 @@ void Supervisor::take_signals() {
       signal_groups(SIGKILL);
       continue;
     }
-    err_.add(fmt::format("weft run: {} received, ending {} {}; again to end at once\n", strsignal(signal), ranks_.size(),
-                         ranks_.size() == 1 ? "rank" : "ranks"));
+    err_.add(fmt::format("weft run: {} received, ending {} {}; again to end at once\n", strsignal(signal),
+                         ranks_.size(), ranks_.size() == 1 ? "rank" : "ranks"));
     end_all(signal == SIGINT ? SIGINT : SIGTERM, kExitSignal + signal);
   }
   note_ended_ranks();
@@ -166,6 +176,7 @@ void Supervisor::note_ended_ranks() {
     if (waitid(P_PID, static_cast<id_t>(rank.process.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) continue;
     if (info.si_pid == 0) continue;
     rank.has_ended = true;
+    read_last_words(rank);  // They come before the news of its death.
     rank.end_code = info.si_code;
     rank.end_status = info.si_status;
     // Of several that are found dead at once, one that was killed is the likelier cause.
@@ -188,7 +199,8 @@ void Supervisor::blame(std::size_t index) {
     end_all(SIGTERM, rank.end_status);
   } else {
     err_.add(fmt::format("weft run: rank {} (pid {}) killed by signal {} ({}){}\n", index, rank.process.pid,
-                         rank.end_status, strsignal(rank.end_status), rank.end_code == CLD_DUMPED ? ", core dumped" : ""));
+                         rank.end_status, strsignal(rank.end_status),
+                         rank.end_code == CLD_DUMPED ? ", core dumped" : ""));
     end_all(SIGTERM, kExitSignal + rank.end_status);
   }
 }

@@ -46,7 +46,9 @@ class Supervisor {
  private:
   void poll_once();
   [[nodiscard]] int wait_ms() const;
-  void read_from(SupervisedRank& rank, OwnedFd& source);
+  /// Whether there may be more.
+  bool read_from(SupervisedRank& rank, OwnedFd& source);
+  void read_last_words(SupervisedRank& rank);
   void pass_input_on();
   void take_signals();
   void note_ended_ranks();

@@ -42,6 +42,8 @@ Status PairHandshake::reach(std::span<const std::byte> address) {
   peer_proof_ = prove(peer_address_.token, own_.address.token);
   Status status = reach_process();
   if (!status) {
+    // Whatever step it was that failed: if the process has ended meanwhile, that is the cause.
+    if (has_died()) status = Error{ErrorCode::peer_failed, peer_name() + " died"};
     refuse(status.error());
     return status;
   }
@@ -203,9 +205,14 @@ void PairHandshake::decide(std::optional<Error> error) noexcept {
   settle(std::move(error));
 }
 
-std::optional<Error> PairHandshake::trouble(bool is_deadline_passed) noexcept {
+bool PairHandshake::has_died() const noexcept {
+  if (!parts_.process.is_open()) return false;
   pollfd process{.fd = parts_.process.get(), .events = POLLIN, .revents = 0};
-  if (::poll(&process, 1, 0) > 0) return Error{ErrorCode::peer_failed, peer_name() + " died"};
+  return ::poll(&process, 1, 0) > 0;
+}
+
+std::optional<Error> PairHandshake::trouble(bool is_deadline_passed) noexcept {
+  if (has_died()) return Error{ErrorCode::peer_failed, peer_name() + " died"};
   if (peer_header().leaving.load(std::memory_order_acquire) != 0) {
     return Error{ErrorCode::closed, peer_name() + " closed its transport"};
   }

@@ -55,6 +55,7 @@ class PairHandshake {
     return *reinterpret_cast<ControlHeader*>(parts_.peer_header.data());
   }
   Status reach_process();
+  [[nodiscard]] bool has_died() const noexcept;
   bool find_hello() noexcept;
   Status judge();
   bool probe_plain_read() const noexcept;

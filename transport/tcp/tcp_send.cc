@@ -1,4 +1,6 @@
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
@@ -257,6 +259,12 @@ std::uint64_t TcpEndpoint::bytes_unacknowledged() const noexcept {
   for (const Stream& stream : streams_) {
     int queued = 0;
     if (!stream.fd.is_open() || ::ioctl(stream.fd.get(), SIOCOUTQ, &queued) != 0) continue;
+    // A connection that is over (a peer that has left answers late bytes with a reset) acknowledges nothing any more, but
+    // the kernel goes on counting.
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    const bool is_known = ::getsockopt(stream.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+    if (is_known && info.tcpi_state == TCP_CLOSE) continue;
     sum += static_cast<std::uint64_t>(std::max(queued, 0));
   }
   return sum;

@@ -1,4 +1,4 @@
-#include "tools/bench/operation.h"
+#include "tools/bench/collective_call.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -45,7 +45,9 @@ Result<BenchMemory> BenchMemory::create(Memory kind, std::uint64_t size_bytes) {
 }
 
 BenchMemory::BenchMemory(BenchMemory&& other) noexcept
-    : kind_(other.kind_), send_(std::exchange(other.send_, nullptr)), receive_(std::exchange(other.receive_, nullptr)) {}
+    : kind_(other.kind_),
+      send_(std::exchange(other.send_, nullptr)),
+      receive_(std::exchange(other.receive_, nullptr)) {}
 
 BenchMemory::~BenchMemory() {
   if (kind_ == Memory::allocated) {
@@ -57,7 +59,7 @@ BenchMemory::~BenchMemory() {
   }
 }
 
-Operation::Operation(weft_communicator_t* communicator, const BenchMemory& memory, const Call& call)
+CollectiveCall::CollectiveCall(weft_communicator_t* communicator, const BenchMemory& memory, const Spec& call)
     : communicator_(communicator),
       call_(call),
       rank_(weft_rank(communicator)),
@@ -78,14 +80,14 @@ Operation::Operation(weft_communicator_t* communicator, const BenchMemory& memor
   }
 }
 
-void Operation::prepare() {
+void CollectiveCall::prepare() {
   const std::uint64_t block_bytes = call_.count * device::size_of(call_.type);
   // Outputs first: in place, the inputs lie inside.
   if (receive_ != nullptr) std::memset(receive_, 0x5a, contract_.output_blocks(Rank{rank_}) * block_bytes);
   if (send_ != nullptr) pattern_.fill(send_, rank_, 0, contract_.input_blocks(Rank{rank_}) * call_.count);
 }
 
-weft_status_t Operation::run() const noexcept {
+weft_status_t CollectiveCall::run() const noexcept {
   const auto type = static_cast<weft_type_t>(call_.type);
   const auto op = static_cast<weft_op_t>(call_.op);
   weft_communicator_t* const c = communicator_;
@@ -104,7 +106,7 @@ weft_status_t Operation::run() const noexcept {
   return WEFT_ERROR_INVALID_ARGUMENT;
 }
 
-std::uint64_t Operation::count_wrong() const {
+std::uint64_t CollectiveCall::count_wrong() const {
   if (receive_ == nullptr || call_.count == 0) return 0;
   const std::uint64_t count = call_.count;
   const std::uint64_t own_first = rank_ * count;

@@ -32,9 +32,9 @@ class BenchMemory {
 };
 
 /// One collective call that can be repeated and checked.
-class Operation {
+class CollectiveCall {
  public:
-  struct Call {
+  struct Spec {
     collectives::Collective collective = collectives::Collective::all_reduce;
     collectives::Placement placement = collectives::Placement::out_of_place;
     std::uint64_t count = 0;  ///< Of one block.
@@ -43,7 +43,7 @@ class Operation {
     std::uint32_t root = 0;
   };
   /// `memory` holds message_bytes() twice and outlives it.
-  Operation(weft_communicator_t* communicator, const BenchMemory& memory, const Call& call);
+  CollectiveCall(weft_communicator_t* communicator, const BenchMemory& memory, const Spec& call);
 
   /// Writes the inputs, and into the outputs what is no result.
   void prepare();
@@ -54,12 +54,12 @@ class Operation {
 
  private:
   weft_communicator_t* communicator_;
-  Call call_;
+  Spec call_;
   std::uint32_t rank_;
   std::uint32_t ranks_;
   collectives::Contract contract_;
   Pattern pattern_;
-  std::byte* send_ = nullptr;     ///< Null where this rank has none; the same for the next.
+  std::byte* send_ = nullptr;  ///< Null where this rank has none; the same for the next.
   std::byte* receive_ = nullptr;
 };
 
