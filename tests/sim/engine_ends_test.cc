@@ -219,8 +219,8 @@ TEST_P(EngineEnds, APeerThatClosesTooEarlyIsNamed) {
 }
 
 TEST_P(EngineEnds, APeerThatIsDoneMayCloseWhileOthersAreBehind) {
-  // Small slices: rank 2 sends all of its contribution without an answer and closes, while the root still waits for rank 1
-  // before it may add rank 2's.
+  // Small slices: rank 2 sends all of its contribution without an answer and closes, while the root still waits for
+  // rank 1 before it may add rank 2's.
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SimGroup group{options_of(kind(), 3, seed), 128, 1};
