@@ -177,7 +177,7 @@ void Engine::unpark(const Task& task) {
     const MessageHeaderWire& header = parked.header;
     return header.kind != MessageKind::mismatch && header.channel == operation.channel &&
            header.sequence == operation.sequence && header.transfer == step.transfer && header.slice == slice &&
-           is_for_sender(header.kind) == is_send;
+           is_for_sender(header.kind) == is_send && header.signature == operation.program->signature;
   };
   for (std::size_t i = 0; i < link.parked.size() && operation.in_flight;) {
     if (!is_ours(link.parked[i])) {
