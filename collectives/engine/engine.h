@@ -42,8 +42,9 @@ struct LinkInfo {
 /// `write` link the receiver says `ready` with the place (the user's buffer itself for a plain receive, a landing
 /// buffer for a reduction), the sender writes there with a notice; on a `read` link the sender says `available`, the
 /// receiver reduces or copies straight from the sender's memory (or reads it first) and says `consumed`; memory that
-/// cannot be read goes as a train of `data` messages. Every message names operation, slice and transfer, so nothing
-/// depends on arrival order; what arrives early is parked and bounded by flow control (kRunAhead operations).
+/// cannot be read goes as a train of `data` messages once the receiver said `ready`. Every message names operation,
+/// slice and transfer, so nothing depends on arrival order; what arrives early is parked and bounded by flow control
+/// (kRunAhead operations).
 ///
 /// Failure is the communicator's: the first cause ends every operation in flight on this rank, and the peers are told.
 ///
@@ -99,6 +100,8 @@ class Engine {
 
   /// Ends every operation with `cause` and tells the peers. The first cause stays.
   void fail(const Error& cause);
+  /// Bytes of messages that arrived before their call did; see kRunAhead.
+  [[nodiscard]] std::uint64_t parked_bytes() const noexcept;
   [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
 
   /// Starts an orderly end towards all peers.
@@ -272,6 +275,8 @@ class Engine {
   void post_data(const Task& task);
   void post_available(const Task& task);
   void post_write(const Task& task);
+  /// The receiver is ready: what it waits for goes out.
+  void start_payload(const Task& task);
   void run_receive(const Task& task);
   void begin_receive(const Task& task);
   void post_ready(const Task& task);

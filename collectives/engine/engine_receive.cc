@@ -68,7 +68,7 @@ void Engine::post_ready(const Task& task) {
     if (task.operation->in_flight) retry_later(task);
     return;
   }
-  state.phase = Phase::awaiting_notice;
+  state.phase = state.is_staged ? Phase::awaiting_data : Phase::awaiting_notice;
 }
 
 void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<const std::byte> payload) {
@@ -105,6 +105,12 @@ void Engine::read_available(const Task& task) {
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
   const Piece to = piece(operation, task.slot, step, step.destination);
+  if (state.is_staged) {
+    state.phase = Phase::posting_place;
+    state.place = {};
+    state.has_place = false;  // It is used up: what comes next is data.
+    return post_ready(task);
+  }
   state.phase = Phase::posting_read;
   if (!state.place_is_shared) return post_read(task);
   const Result<std::byte*> source = link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
