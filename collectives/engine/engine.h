@@ -233,6 +233,10 @@ class Engine {
   void fail_operation(Operation& operation, const Error& cause);
   /// Ends the communicator for what a link answered.
   void fail_at(const Link& link, const Error& cause);
+  /// A link refused a post. True if the news of its end is still to be handled: what the peer said before, which may be
+  /// the first cause, stands in line before that news, so the post is to be tried again after it. Else it ends the
+  /// communicator.
+  bool is_ending(const Link& link, const Error& refusal);
   /// Ends the communicator because the peer is gone in order, and the operation is not done with it.
   void fail_closed(const Link& link, const Operation& operation);
   /// Tells those peers of the failure that have not been told. Best effort.

@@ -66,6 +66,12 @@ void Engine::fail_at(const Link& link, const Error& cause) {
   fail(cause.about(rank_of(link)).within(link.name));
 }
 
+bool Engine::is_ending(const Link& link, const Error& refusal) {
+  const bool news_comes = !link.is_closed && (refusal.code() == ErrorCode::closed || link.endpoint->failure());
+  if (!news_comes) fail_at(link, refusal);
+  return news_comes;
+}
+
 void Engine::fail_closed(const Link& link, const Operation& operation) {
   fail(Error{ErrorCode::peer_failed,
              fmt::format("{} closed its communicator while {} #{} needs it", link.name, operation.program->label,

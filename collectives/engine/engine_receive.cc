@@ -12,7 +12,7 @@ void Engine::run_receive(const Task& task) {
   switch (state.phase) {
     case Phase::blocked: return begin_receive(task);
     case Phase::posting_place: return post_ready(task);
-    case Phase::posting_read: return post_read(task);
+    case Phase::posting_read: return read_available(task);
     case Phase::posting_consumed: return post_consumed(task);
     default: return;
   }
@@ -111,12 +111,13 @@ void Engine::read_available(const Task& task) {
     state.has_place = false;  // It is used up: what comes next is data.
     return post_ready(task);
   }
-  if (!state.place_is_shared) {
-    state.phase = Phase::posting_read;
-    return post_read(task);
-  }
+  state.phase = Phase::posting_read;
+  if (!state.place_is_shared) return post_read(task);
   const Result<std::byte*> source = link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
-  if (!source) return fail_at(link, source.error());
+  if (!source) {
+    if (is_ending(link, source.error())) retry_later(task);
+    return;
+  }
   if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
 }
 
@@ -138,8 +139,10 @@ void Engine::post_read(const Task& task) {
   const Result<transport::Posted> posted = link.endpoint->post_read(
       {place->region, place->offset, to.size_bytes}, {state.place.key, state.place.offset, to.size_bytes},
       transport::Token{state.landing - 1});
-  if (!posted) return fail_at(link, posted.error());
-  if (*posted == transport::Posted::again) return retry_later(task);
+  // Only a close: a read that breaks the link by itself may be the first to know, and no news of it need follow.
+  if (!posted && posted.error().code() != ErrorCode::closed) return fail_at(link, posted.error());
+  if (!posted ? is_ending(link, posted.error()) : *posted == transport::Posted::again) return retry_later(task);
+  if (!operation.in_flight) return;
   state.phase = Phase::awaiting_read;
 }
 
@@ -154,8 +157,7 @@ void Engine::combine_landed(const Task& task) {
 void Engine::after_combine(const Task& task) {
   StepState& state = task.operation->state(task.slot, task.step);
   const Link& link = links_[task.operation->program->steps[task.step].peer];
-  const bool was_read =
-      state.has_place && link.capabilities.large_path == transport::LargePath::read;
+  const bool was_read = state.has_place && link.capabilities.large_path == transport::LargePath::read;
   if (!was_read) return complete(task);
   state.phase = Phase::posting_consumed;
   post_consumed(task);

@@ -210,6 +210,45 @@ TEST_P(EngineEnds, ADeadRankIsNamedByEveryLiveOne) {
   }
 }
 
+TEST_P(EngineEnds, APeerThatReportsAFailureAndClosesIsNotTheCulprit) {
+  constexpr std::uint32_t kRanks = 4;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    transport::sim::SimOptions options = options_of(kind(), kRanks, seed);
+    options.faults.post_again_percent = 0;  // So that a report is out before the close.
+    SimGroup group{options};
+    const auto dead = static_cast<std::uint32_t>(seed % kRanks);
+    std::vector<Started> all;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      all.push_back(
+          start(group, rank, call_of(Collective::all_reduce, kRanks, 4000), seed % 2 == 0 ? "ring" : "direct"));
+    }
+    // Ranks that poll seldom find a peer's last messages, its report and its close all at once.
+    const auto is_awake = [&](std::uint32_t rank, std::uint64_t i) { return (i + rank) % (1 + seed % 9) == 0; };
+    for (std::uint64_t i = 0; i < seed * 3 % 150; ++i) {
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) (void)group.engine(rank).progress();
+      (void)group.cluster().step();
+    }
+    group.cluster().kill(Rank{dead});
+    std::vector<bool> is_closed(kRanks);
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        if (rank == dead || is_closed[rank] || !is_awake(rank, i)) continue;
+        (void)group.engine(rank).progress();
+        if (!group.engine(rank).failure()) continue;
+        is_closed[rank] = true;
+        group.engine(rank).close();
+      }
+      if (!group.cluster().step()) group.cluster().advance(std::chrono::milliseconds(1));
+    }
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      if (rank == dead) continue;
+      ASSERT_TRUE(group.engine(rank).failure()) << "rank " << rank;
+      EXPECT_EQ(group.engine(rank).failure()->peer()->value(), dead) << group.engine(rank).failure()->message();
+    }
+  }
+}
+
 TEST_P(EngineEnds, APeerThatClosesTooEarlyIsNamed) {
   SimGroup group{options_of(kind(), 3, 11)};
   const Call call = call_of(Collective::all_reduce, 3, 1000);
