@@ -78,7 +78,7 @@ weft_status_t weft_destroy(weft_communicator_t* communicator) {
   return guarded([&] {
     if (communicator == nullptr) return WEFT_SUCCESS;
     const weft_status_t status = status_of(communicator->communicator->finalize());
-    delete communicator;
+    if (communicator->communicator->is_finalized()) delete communicator;  // Else another thread is inside.
     return status;
   });
 }

@@ -25,6 +25,8 @@ void Engine::fail(const Error& cause) {
     link.fault_is_due = link.endpoint != nullptr;
     num_faults_due_ += link.fault_is_due ? 1 : 0;
   }
+  for (Window& window : windows_) window.is_closing = false;  // The fault says it to the peers, too.
+  num_windows_closing_ = 0;
   tell_fault();
   for (Put& put : puts_) {
     if (put.in_use) end_put(put);
