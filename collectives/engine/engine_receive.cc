@@ -116,7 +116,7 @@ void Engine::read_available(const Task& task) {
     return post_read(task);
   }
   const Result<std::byte*> source = link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
-  if (!source) return fail_at(link, source.error());
+  if (!source) return refused(link, source.error());
   if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
 }
 
@@ -138,7 +138,7 @@ void Engine::post_read(const Task& task) {
   const Result<transport::Posted> posted = link.endpoint->post_read(
       {place->region, place->offset, to.size_bytes}, {state.place.key, state.place.offset, to.size_bytes},
       transport::Token{state.landing - 1});
-  if (!posted) return fail_at(link, posted.error());
+  if (!posted) return refused(link, posted.error());
   if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_read;
 }
@@ -154,8 +154,7 @@ void Engine::combine_landed(const Task& task) {
 void Engine::after_combine(const Task& task) {
   StepState& state = task.operation->state(task.slot, task.step);
   const Link& link = links_[task.operation->program->steps[task.step].peer];
-  const bool was_read =
-      state.has_place && link.capabilities.large_path == transport::LargePath::read;
+  const bool was_read = state.has_place && link.capabilities.large_path == transport::LargePath::read;
   if (!was_read) return complete(task);
   state.phase = Phase::posting_consumed;
   post_consumed(task);
