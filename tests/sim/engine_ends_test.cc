@@ -297,6 +297,33 @@ TEST_P(EngineEnds, AnAbortReachesPeersEvenIfNothingIsInFlightHere) {
   EXPECT_NE(status.error().message().find("enough"), std::string::npos) << status.error().message();
 }
 
+TEST_P(EngineEnds, WhatAPeerSaidBeforeItClosedIsTheCause) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimGroup group{options_of(kind(), 2, seed)};
+    const Started waiting = start(group, 0, call_of(Collective::all_reduce, 2, 4000));
+    const Started other = start(group, 1, call_of(Collective::all_reduce, 2, 4000));
+    for (std::uint64_t i = 0; i < seed; ++i) {
+      for (std::uint32_t rank = 0; rank < 2; ++rank) (void)group.engine(rank).progress();
+      (void)group.cluster().step();
+    }
+    ASSERT_FALSE(group.engine(0).is_finished(*waiting.request));
+    group.engine(1).fail(Error{ErrorCode::limit_exceeded, "no memory"});
+    while (group.engine(1).must_poll()) (void)group.engine(1).progress();
+    group.engine(1).close();
+    // All of it arrives before this rank looks again; and it posts before it polls.
+    while (group.cluster().step()) {
+    }
+    ASSERT_TRUE(run(group, {{0, *waiting.request}}));
+    const Status status = group.engine(0).collect(*waiting.request);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::limit_exceeded) << status.error().message();
+    const Started late = start(group, 0, call_of(Collective::all_reduce, 2, 1));
+    ASSERT_TRUE(late.refused);
+    EXPECT_EQ(late.refused->code(), ErrorCode::limit_exceeded);
+  }
+}
+
 TEST_P(EngineEnds, AFaultIsToldEvenWhereTheLinkIsFullAtFirst) {
   transport::sim::SimOptions options = options_of(kind(), 2, 5);
   options.in_flight_max = 1;
