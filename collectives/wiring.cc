@@ -354,16 +354,20 @@ class Connector {
     wiring_.shape = Shape::of_hosts(host);
   }
 
-  /// Whether ranks that run on one kernel have a core each.
+  /// Whether ranks that run on one kernel have a core each, and how many cores the ranks of a host have together.
   void judge() {
     std::vector<CoreSet> ours;
-    wiring_.cores_per_host = 0xffffffff;
+    std::vector<CoreSet> of_host(wiring_.shape.num_hosts());
     for (std::uint32_t rank = 0; rank < size_; ++rank) {
       const CoreSet cores = CoreSet::from_words(wiring_.ranks[rank].cores);
-      wiring_.cores_per_host = std::min(wiring_.cores_per_host, cores.num_cores());
+      of_host[wiring_.shape.host_of(Rank{rank})].merge(cores);
       if (wiring_.ranks[rank].boot_id == wiring_.ranks[own_].boot_id) ours.push_back(cores);
     }
     wiring_.cores = judge_cores(ours);
+    const auto fewest = std::min_element(of_host.begin(), of_host.end(), [](const CoreSet& a, const CoreSet& b) {
+      return a.num_cores() < b.num_cores();
+    });
+    wiring_.cores_per_host = fewest->num_cores();
   }
 
   bootstrap::Session& session_;

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -15,6 +14,7 @@
 #include "collectives/plan/text.h"
 #include "collectives/plan/verify.h"
 #include "tools/commands.h"
+#include "tools/read_file.h"
 #include "tools/run/placement.h"
 
 namespace weft::tools {
@@ -34,11 +34,11 @@ struct Arguments {
 };
 
 Result<Plan> read_plan(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file)
+  const auto text = read_file(path, "plan");
+  if (!text && text.error().code() == ErrorCode::not_found)
     return Error{ErrorCode::not_found, in_quotes(path, 256) + " is neither a collective nor a file that can be read"};
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
-  auto plan = collectives::plan::parse_plan(text);
+  if (!text) return text.error();
+  auto plan = collectives::plan::parse_plan(*text);
   if (!plan) return plan.error().within(path);
   return plan;
 }

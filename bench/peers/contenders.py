@@ -164,7 +164,9 @@ def weft(setting, group, memory="plain", collective="all_reduce"):
             run_all(setting, commands, lambda index: dict(job, WEFT_RANK=str(index), WEFT_LOCAL_RANK="0",
                                                           WEFT_LOCAL_SIZE="1"))
         else:
-            run_all(setting, [[WEFT, "run", "-n", str(setting.ranks), "--"] + bench + ["--json", results]])
+            # As mpirun does by default: a core for each rank where there are enough.
+            binding = [] if setting.is_oversubscribed else ["--bind", "core"]
+            run_all(setting, [[WEFT, "run", "-n", str(setting.ranks)] + binding + ["--"] + bench + ["--json", results]])
         with open(results, encoding="utf-8") as file:
             return parse_results(json.load(file), collective)
     finally:

@@ -42,8 +42,9 @@ struct LinkInfo {
 /// `write` link the receiver says `ready` with the place (the user's buffer itself for a plain receive, a landing
 /// buffer for a reduction), the sender writes there with a notice; on a `read` link the sender says `available`, the
 /// receiver reduces or copies straight from the sender's memory (or reads it first) and says `consumed`; memory that
-/// cannot be read goes as a train of `data` messages. Every message names operation, slice and transfer, so nothing
-/// depends on arrival order; what arrives early is parked and bounded by flow control (kRunAhead operations).
+/// cannot be read goes as a train of `data` messages once the receiver said `ready`. Every message names operation,
+/// slice and transfer, so nothing depends on arrival order; what arrives early is parked and bounded by flow control
+/// (kRunAhead operations).
 ///
 /// Failure is the communicator's: the first cause ends every operation in flight on this rank, and the peers are told.
 ///
@@ -92,13 +93,15 @@ class Engine {
   /// True while something waits for room or for a device: nothing will wake a sleeper when it comes.
   [[nodiscard]] bool must_poll() const noexcept {
     return !retries_.empty() || !computing_.empty() || report_is_due_ || num_puts_ > 0 || mismatch_.has_value() ||
-           num_windows_closing_ > 0 || num_faults_due_ > 0;
+           num_windows_closing_ > 0 || num_faults_due_ > 0 || num_refusals_ > 0;
   }
   /// For people: what the operation is and which peers it waits for.
   [[nodiscard]] std::string explain(RequestId request) const;
 
   /// Ends every operation with `cause` and tells the peers. The first cause stays.
   void fail(const Error& cause);
+  /// Bytes of messages that arrived before their call did; see kRunAhead.
+  [[nodiscard]] std::uint64_t parked_bytes() const noexcept;
   [[nodiscard]] const std::optional<Error>& failure() const noexcept { return failure_; }
 
   /// Starts an orderly end towards all peers.
@@ -180,6 +183,7 @@ class Engine {
     std::vector<CallWire> sent;  ///< The latest sends.
     std::vector<Parked> parked;
     bool fault_is_due = false;
+    std::optional<Error> refusal;
   };
   struct Put {
     bool in_use = false;
@@ -228,6 +232,10 @@ class Engine {
 
   // engine_failure.cc
   void fail_operation(Operation& operation, const Error& cause);
+  /// A link refused a post for good. What its peer said before it closed or broke may wait to be polled, and is the
+  /// better cause: the communicator ends with it, or else with this refusal once everything has been polled.
+  void refused(Link& link, const Error& error);
+  void judge_refusals(std::uint32_t transport_index);
   /// Ends the communicator for what a link answered.
   void fail_at(const Link& link, const Error& cause);
   /// Ends the communicator because the peer is gone in order, and the operation is not done with it.
@@ -268,6 +276,8 @@ class Engine {
   void post_data(const Task& task);
   void post_available(const Task& task);
   void post_write(const Task& task);
+  /// The receiver is ready: what it waits for goes out.
+  void start_payload(const Task& task);
   void run_receive(const Task& task);
   void begin_receive(const Task& task);
   void post_ready(const Task& task);
@@ -341,6 +351,7 @@ class Engine {
   std::uint32_t num_windows_closing_ = 0;  ///< That not all peers were told of.
   std::optional<Error> failure_;
   std::uint32_t num_faults_due_ = 0;
+  std::uint32_t num_refusals_ = 0;
   struct PendingMismatch {
     Nanos until{};
     std::optional<Error> fallback;

@@ -59,6 +59,22 @@ void Engine::tell_fault() {
   }
 }
 
+void Engine::refused(Link& link, const Error& error) {
+  if (failure_ || link.refusal) return;
+  link.refusal = error;
+  ++num_refusals_;
+}
+
+void Engine::judge_refusals(std::uint32_t transport_index) {
+  for (Link& link : links_) {
+    if (!link.refusal || link.transport_index != transport_index) continue;
+    const Error cause = *link.refusal;
+    link.refusal.reset();
+    --num_refusals_;
+    fail_at(link, cause);
+  }
+}
+
 void Engine::fail_at(const Link& link, const Error& cause) {
   if (cause.code() == ErrorCode::closed) {
     return fail(Error{ErrorCode::peer_failed, link.name + " closed its communicator while it is needed",

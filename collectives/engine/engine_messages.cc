@@ -142,13 +142,13 @@ void Engine::apply(const Task& task, const MessageHeaderWire& header, std::span<
       if (payload.size() != size || state.has_place) return protocol_error(link, "a place that is none");
       // A step that is blocked keeps the place; its own state has no other use for the field until then.
       std::memcpy(&state.place, payload.data(), size);
-      state.place_is_shared = header.reserved != 0;
       state.has_place = true;
-      if (state.phase == Phase::awaiting_data) return read_available(task);
-      if (state.phase == Phase::awaiting_ready) {
-        state.phase = Phase::posting_write;
-        return post_write(task);
+      if (header.kind == MessageKind::available) {
+        state.place_is_shared = header.reserved == static_cast<std::uint8_t>(PlaceKind::mapped);
+        state.is_staged = header.reserved == static_cast<std::uint8_t>(PlaceKind::staged);
       }
+      if (state.phase == Phase::awaiting_data) return read_available(task);
+      if (state.phase == Phase::awaiting_ready) return start_payload(task);
       if (state.phase != Phase::blocked && state.phase != Phase::computing) return protocol_error(link, "a place late");
       return;
     }
@@ -163,6 +163,14 @@ void Engine::park(Link& link, const MessageHeaderWire& header, std::span<const s
   link.parked.push_back({header, {payload.begin(), payload.end()}});
 }
 
+std::uint64_t Engine::parked_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const Link& link : links_) {
+    for (const Parked& parked : link.parked) bytes += sizeof parked.header + parked.payload.size();
+  }
+  return bytes;
+}
+
 void Engine::unpark(const Task& task) {
   const Operation& operation = *task.operation;
   const ProgramStep& step = operation.program->steps[task.step];
@@ -173,7 +181,7 @@ void Engine::unpark(const Task& task) {
     const MessageHeaderWire& header = parked.header;
     return header.kind != MessageKind::mismatch && header.channel == operation.channel &&
            header.sequence == operation.sequence && header.transfer == step.transfer && header.slice == slice &&
-           is_for_sender(header.kind) == is_send;
+           is_for_sender(header.kind) == is_send && header.signature == operation.program->signature;
   };
   for (std::size_t i = 0; i < link.parked.size() && operation.in_flight;) {
     if (!is_ours(link.parked[i])) {

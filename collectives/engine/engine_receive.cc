@@ -12,7 +12,7 @@ void Engine::run_receive(const Task& task) {
   switch (state.phase) {
     case Phase::blocked: return begin_receive(task);
     case Phase::posting_place: return post_ready(task);
-    case Phase::posting_read: return post_read(task);
+    case Phase::posting_read: return read_available(task);
     case Phase::posting_consumed: return post_consumed(task);
     default: return;
   }
@@ -68,7 +68,7 @@ void Engine::post_ready(const Task& task) {
     if (task.operation->in_flight) retry_later(task);
     return;
   }
-  state.phase = Phase::awaiting_notice;
+  state.phase = state.is_staged ? Phase::awaiting_data : Phase::awaiting_notice;
 }
 
 void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<const std::byte> payload) {
@@ -105,12 +105,16 @@ void Engine::read_available(const Task& task) {
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
   const Piece to = piece(operation, task.slot, step, step.destination);
-  if (!state.place_is_shared) {
-    state.phase = Phase::posting_read;
-    return post_read(task);
+  if (state.is_staged) {
+    state.phase = Phase::posting_place;
+    state.place = {};
+    state.has_place = false;  // It is used up: what comes next is data.
+    return post_ready(task);
   }
+  state.phase = Phase::posting_read;
+  if (!state.place_is_shared) return post_read(task);
   const Result<std::byte*> source = link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
-  if (!source) return fail_at(link, source.error());
+  if (!source) return refused(link, source.error());
   if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
 }
 
@@ -132,7 +136,7 @@ void Engine::post_read(const Task& task) {
   const Result<transport::Posted> posted = link.endpoint->post_read(
       {place->region, place->offset, to.size_bytes}, {state.place.key, state.place.offset, to.size_bytes},
       transport::Token{state.landing - 1});
-  if (!posted) return fail_at(link, posted.error());
+  if (!posted) return refused(link, posted.error());
   if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_read;
 }

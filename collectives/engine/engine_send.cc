@@ -26,7 +26,7 @@ bool Engine::travels_in_messages(const Link& link) noexcept {
 bool Engine::post(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
   const Result<transport::Posted> posted = link.endpoint->post_message(bytes_of(header), payload);
   if (!posted) {
-    fail_at(link, posted.error());
+    refused(link, posted.error());
     return false;
   }
   return *posted == transport::Posted::started;
@@ -78,10 +78,7 @@ void Engine::begin_send(const Task& task) {
   if (link.capabilities.large_path == transport::LargePath::write) {
     state.phase = Phase::awaiting_ready;
     if (!state.has_place && !link.parked.empty()) unpark(task);
-    if (state.has_place && state.phase == Phase::awaiting_ready) {
-      state.phase = Phase::posting_write;
-      post_write(task);
-    }
+    if (state.has_place && state.phase == Phase::awaiting_ready) start_payload(task);
     return;
   }
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
@@ -91,11 +88,22 @@ void Engine::begin_send(const Task& task) {
   if (is_mapped || link.capabilities.plain_path == transport::PlainPath::read) {
     state.place = {place->region->key, place->offset, 0, 0};
     state.place_is_shared = is_mapped;
-    state.phase = Phase::posting_place;
-    return post_available(task);
+  } else {
+    // A train to a receiver that is not there yet would be parked, all of it.
+    state.is_staged = true;
   }
-  state.phase = Phase::posting_data;
-  post_data(task);
+  state.phase = Phase::posting_place;
+  post_available(task);
+}
+
+void Engine::start_payload(const Task& task) {
+  StepState& state = task.operation->state(task.slot, task.step);
+  if (state.is_staged) {
+    state.phase = Phase::posting_data;
+    return post_data(task);
+  }
+  state.phase = Phase::posting_write;
+  post_write(task);
 }
 
 void Engine::post_data(const Task& task) {
@@ -122,12 +130,15 @@ void Engine::post_available(const Task& task) {
   StepState& state = task.operation->state(task.slot, task.step);
   Link& link = links_[task.operation->program->steps[task.step].peer];
   MessageHeaderWire header = header_of(task, MessageKind::available);
-  header.reserved = state.place_is_shared ? 1 : 0;
+  const PlaceKind kind = state.is_staged         ? PlaceKind::staged
+                         : state.place_is_shared ? PlaceKind::mapped
+                                                 : PlaceKind::read;
+  header.reserved = static_cast<std::uint8_t>(kind);
   if (!post(link, header, bytes_of(state.place).first(kAvailableSize))) {
     if (task.operation->in_flight) retry_later(task);
     return;
   }
-  state.phase = Phase::awaiting_consumed;
+  state.phase = state.is_staged ? Phase::awaiting_ready : Phase::awaiting_consumed;
 }
 
 void Engine::post_write(const Task& task) {
@@ -144,7 +155,7 @@ void Engine::post_write(const Task& task) {
   const Result<transport::Posted> posted = link.endpoint->post_write(
       {place->region, place->offset, from.size_bytes}, {state.place.key, state.place.offset, from.size_bytes},
       state.place.landing, transport::Token{state.landing - 1});
-  if (!posted) return fail_at(link, posted.error());
+  if (!posted) return refused(link, posted.error());
   if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_written;
 }

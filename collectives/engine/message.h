@@ -12,7 +12,7 @@ namespace weft::collectives::engine {
 enum class MessageKind : std::uint8_t {
   data = 0,       ///< Payload: bytes of the transfer from `offset` on.
   ready = 1,      ///< Receiver to sender: write there. Payload: PlaceWire with a landing number for the notice.
-  available = 2,  ///< Sender to receiver: read from there. Payload: PlaceWire.
+  available = 2,  ///< Sender to receiver: read from there. Payload: PlaceWire. `reserved`: a PlaceKind.
   consumed = 3,   ///< Receiver to sender: what was available has been read.
   progress = 4,   ///< `sequence` operations of `channel` are complete here (flow control).
   put = 5,        ///< Payload: bytes for window `transfer`; the offset there is `sequence` (low) and `slice` (high).
@@ -42,6 +42,13 @@ struct MessageHeaderWire {
   static constexpr std::uint8_t kVersion = 1;
 };
 static_assert(sizeof(MessageHeaderWire) == 24);
+
+/// How what is `available` can be had.
+enum class PlaceKind : std::uint8_t {
+  read = 0,    ///< By post_read.
+  mapped = 1,  ///< By load_pointer.
+  staged = 2,  ///< Only as a train of `data` messages, which the sender starts once it is told `ready`.
+};
 
 /// Where bytes are, or shall go, in the sender's memory.
 struct PlaceWire {

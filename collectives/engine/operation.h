@@ -39,6 +39,7 @@ struct StepState {
   Phase phase = Phase::blocked;
   bool has_place = false;        ///< `place` arrived from the peer.
   bool place_is_shared = false;  ///< It can be loaded directly.
+  bool is_staged = false;        ///< The payload comes as a train of messages once the receiver is ready for it.
   std::uint32_t landing = 0;     ///< The notice that announces the peer's write.
   std::uint64_t progress_bytes = 0;
   std::byte* buffer = nullptr;  ///< Landing or bounce buffer of the arena.

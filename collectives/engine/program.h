@@ -71,9 +71,9 @@ struct Program {
 
 /// What slicing may not exceed; equal on all ranks.
 struct SlicingLimits {
-  /// Measured: 4 slices of 128 KiB are 512 KiB in flight per link and stay in the second-level cache on their way through the
-  /// kernel and the landing buffers; with 4 of 256 KiB a 1 MiB all-reduce over TCP takes 1.9 times as long, and a 64 MiB one
-  /// over shared memory 1.3 times (docs/decisions/0004-slices.md).
+  /// Measured: 4 slices of 128 KiB are 512 KiB in flight per link and stay in the second-level cache on their way
+  /// through the kernel and the landing buffers; with 4 of 256 KiB a 1 MiB all-reduce over TCP takes 1.9 times as long,
+  /// and a 64 MiB one over shared memory 1.3 times (docs/decisions/0004-slices.md).
   std::uint64_t slice_bytes = 128 * 1024;
   std::uint32_t in_flight = 4;
 };

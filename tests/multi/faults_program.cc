@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "tests/multi/check.h"
@@ -50,6 +51,8 @@ int reduce_for_ever(std::size_t count) {
 int send_then_exit(bool destroys, std::size_t size_bytes) {
   weft_communicator_t* world = create();
   std::vector<char> bytes(size_bytes, 'x');
+  // Whoever ends without a goodbye must not do so while others still create: the job's service ends with rank 0.
+  if (!destroys) succeed(weft_barrier(world), "barrier");
   if (weft_rank(world) == 0) {
     weft_request_t request;
     for (std::uint32_t peer = 1; peer < weft_size(world); ++peer) {
@@ -132,11 +135,60 @@ int disagree(const std::string& how) {
   return 0;
 }
 
-/// Ends without destroying anything, once all are done.
+/// A thread waits on one communicator while another one takes over, uses and destroys those that the first used before.
+int hand_over(int rounds) {
+  weft_communicator_t* world = create();
+  for (int round = 0; round < rounds; ++round) {
+    weft_communicator_t* given[2] = {};
+    float values[2] = {1.0F, 1.0F};
+    weft_request_t requests[2];
+    for (int i = 0; i < 2; ++i) {
+      succeed(weft_duplicate(world, &given[i]), "duplicate");
+      succeed(weft_start_all_reduce(given[i], &values[i], &values[i], 1, WEFT_F32, WEFT_SUM, &requests[i]), "start");
+    }
+    std::thread other([&] {
+      for (int i = 0; i < 2; ++i) {
+        succeed(weft_wait(&requests[i], 0), "wait in another thread");
+        for (int k = 0; k < 20; ++k) {
+          values[i] = 1.0F;
+          succeed(weft_all_reduce(given[i], &values[i], &values[i], 1, WEFT_F32, WEFT_SUM), "call in another thread");
+        }
+        require(values[i] == static_cast<float>(weft_size(world)), "the sum in another thread");
+        succeed(weft_destroy(given[i]), "destroy in another thread");
+      }
+    });
+    for (int k = 0; k < 50; ++k) succeed(weft_barrier(world), "barrier meanwhile");
+    other.join();
+    succeed(weft_barrier(world), "barrier after");
+  }
+  print_result(WEFT_SUCCESS);
+  succeed(weft_destroy(world), "destroy");
+  return 0;
+}
+
+/// Another thread aborts while this one waits, sleeps or is between calls: it hears `closed`, never anything else.
+int abort_from_a_thread() {
+  weft_communicator_t* world = create();
+  const std::uint32_t rank = weft_rank(world);
+  std::thread other([&] {
+    usleep(50'000);
+    if (rank == 0) succeed(weft_abort(world, "enough"), "abort");
+  });
+  weft_status_t status = WEFT_SUCCESS;
+  float value = 1.0F;
+  while (status == WEFT_SUCCESS) status = weft_all_reduce(world, &value, &value, 1, WEFT_F32, WEFT_MAX);
+  print_result(status);
+  other.join();
+  (void)weft_destroy(world);
+  return 0;
+}
+
+/// Ends without destroying anything, once all are done (before, it would count as dead).
 int exit_without_destroy() {
   weft_communicator_t* world = create();
   float value = 1.0F;
   print_result(weft_all_reduce(world, &value, &value, 1, WEFT_F32, WEFT_SUM));
+  usleep(300'000);
   return 0;
 }
 
@@ -153,6 +205,8 @@ int main(int argc, char** argv) {
   if (what == "fork") return fork_after_create();
   if (what == "churn") return churn(std::stoi(how));
   if (what == "disagree") return disagree(how);
+  if (what == "hand_over") return hand_over(std::stoi(how));
+  if (what == "abort") return abort_from_a_thread();
   if (what == "exit") return exit_without_destroy();
   fail("unknown part " + what);
 }

@@ -40,8 +40,10 @@ class EngineEnds : public testing::TestWithParam<int> {
     started.input.assign(call.contract.input_blocks(Rank{rank}) * call.count, 1);
     started.output.assign(call.contract.output_blocks(Rank{rank}) * call.count, -1);
     const auto shape = Shape::flat(call.contract.ranks);
-    auto request = group.engine(rank).start(group.program(algorithm, call, shape, rank), started.input.data(),
-                                            started.output.data());
+    const bool is_barrier = call.contract.collective == Collective::barrier;
+    auto request =
+        group.engine(rank).start(group.program(is_barrier ? "recursive_doubling" : algorithm, call, shape, rank),
+                                 started.input.data(), started.output.data());
     if (request)
       started.request = *request;
     else
@@ -87,6 +89,7 @@ TEST_P(EngineEnds, DifferentCallsEndOnBothSidesAndNameBoth) {
       {call_of(Collective::all_reduce, kRanks, 9), call_of(Collective::all_reduce, kRanks, 8), "count 9", "count 8"},
       {call_of(Collective::all_reduce, kRanks, 4000), call_of(Collective::all_reduce, kRanks, 8), "count 4000",
        "count 8"},
+      {call_of(Collective::all_reduce, kRanks, 4000), call_of(Collective::barrier, kRanks, 0), "all_reduce", "barrier"},
       {call_of(Collective::all_reduce, kRanks, 100), other_type, "int32", "float"},
       {call_of(Collective::all_reduce, kRanks, 100), other_op, "sum", "max"},
       {call_of(Collective::all_reduce, kRanks, 10), call_of(Collective::all_gather, kRanks, 10), "all_reduce",
@@ -98,13 +101,17 @@ TEST_P(EngineEnds, DifferentCallsEndOnBothSidesAndNameBoth) {
   };
   std::uint64_t seed = 1;
   for (const Case& c : cases) {
-    for (const bool is_swapped : {false, true}) {
+    for (const bool is_swapped : {false, true, false, true, false, true}) {
       SCOPED_TRACE(c.here.describe() + " / " + c.there.describe());
       SimGroup group{options_of(kind(), kRanks, seed++)};
       const Call& first = is_swapped ? c.there : c.here;
       const Call& second = is_swapped ? c.here : c.there;
       const Started a = start(group, 0, first);
-      for (int i = 0; i < 20; ++i) (void)group.cluster().step();
+      // Often the other side has parked what came for this call before it makes its own.
+      for (std::uint64_t i = 0; i < seed % 3 * 20; ++i) {
+        (void)group.cluster().step();
+        for (std::uint32_t rank = 0; rank < kRanks; ++rank) (void)group.engine(rank).progress();
+      }
       const Started b = start(group, 1, second);
       // A send that needed no answer is complete before the other side can object: then the communicator has the error.
       const Nanos until = group.cluster().clock().now() + kPatience;
@@ -203,6 +210,45 @@ TEST_P(EngineEnds, ADeadRankIsNamedByEveryLiveOne) {
   }
 }
 
+TEST_P(EngineEnds, APeerThatReportsAFailureAndClosesIsNotTheCulprit) {
+  constexpr std::uint32_t kRanks = 4;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    transport::sim::SimOptions options = options_of(kind(), kRanks, seed);
+    options.faults.post_again_percent = 0;  // So that a report is out before the close.
+    SimGroup group{options};
+    const auto dead = static_cast<std::uint32_t>(seed % kRanks);
+    std::vector<Started> all;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      all.push_back(
+          start(group, rank, call_of(Collective::all_reduce, kRanks, 4000), seed % 2 == 0 ? "ring" : "direct"));
+    }
+    // Ranks that poll seldom find a peer's last messages, its report and its close all at once.
+    const auto is_awake = [&](std::uint32_t rank, std::uint64_t i) { return (i + rank) % (1 + seed % 9) == 0; };
+    for (std::uint64_t i = 0; i < seed * 3 % 150; ++i) {
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) (void)group.engine(rank).progress();
+      (void)group.cluster().step();
+    }
+    group.cluster().kill(Rank{dead});
+    std::vector<bool> is_closed(kRanks);
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        if (rank == dead || is_closed[rank] || !is_awake(rank, i)) continue;
+        (void)group.engine(rank).progress();
+        if (!group.engine(rank).failure()) continue;
+        is_closed[rank] = true;
+        group.engine(rank).close();
+      }
+      if (!group.cluster().step()) group.cluster().advance(std::chrono::milliseconds(1));
+    }
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      if (rank == dead) continue;
+      ASSERT_TRUE(group.engine(rank).failure()) << "rank " << rank;
+      EXPECT_EQ(group.engine(rank).failure()->peer()->value(), dead) << group.engine(rank).failure()->message();
+    }
+  }
+}
+
 TEST_P(EngineEnds, APeerThatClosesTooEarlyIsNamed) {
   SimGroup group{options_of(kind(), 3, 11)};
   const Call call = call_of(Collective::all_reduce, 3, 1000);
@@ -219,8 +265,8 @@ TEST_P(EngineEnds, APeerThatClosesTooEarlyIsNamed) {
 }
 
 TEST_P(EngineEnds, APeerThatIsDoneMayCloseWhileOthersAreBehind) {
-  // Small slices: rank 2 sends all of its contribution without an answer and closes, while the root still waits for rank 1
-  // before it may add rank 2's.
+  // Small slices: rank 2 sends all of its contribution without an answer and closes, while the root still waits for
+  // rank 1 before it may add rank 2's.
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SimGroup group{options_of(kind(), 3, seed), 128, 1};
@@ -249,6 +295,33 @@ TEST_P(EngineEnds, AnAbortReachesPeersEvenIfNothingIsInFlightHere) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::closed);
   EXPECT_NE(status.error().message().find("enough"), std::string::npos) << status.error().message();
+}
+
+TEST_P(EngineEnds, WhatAPeerSaidBeforeItClosedIsTheCause) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimGroup group{options_of(kind(), 2, seed)};
+    const Started waiting = start(group, 0, call_of(Collective::all_reduce, 2, 4000));
+    const Started other = start(group, 1, call_of(Collective::all_reduce, 2, 4000));
+    for (std::uint64_t i = 0; i < seed; ++i) {
+      for (std::uint32_t rank = 0; rank < 2; ++rank) (void)group.engine(rank).progress();
+      (void)group.cluster().step();
+    }
+    ASSERT_FALSE(group.engine(0).is_finished(*waiting.request));
+    group.engine(1).fail(Error{ErrorCode::limit_exceeded, "no memory"});
+    while (group.engine(1).must_poll()) (void)group.engine(1).progress();
+    group.engine(1).close();
+    // All of it arrives before this rank looks again; and it posts before it polls.
+    while (group.cluster().step()) {
+    }
+    ASSERT_TRUE(run(group, {{0, *waiting.request}}));
+    const Status status = group.engine(0).collect(*waiting.request);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::limit_exceeded) << status.error().message();
+    const Started late = start(group, 0, call_of(Collective::all_reduce, 2, 1));
+    ASSERT_TRUE(late.refused);
+    EXPECT_EQ(late.refused->code(), ErrorCode::limit_exceeded);
+  }
 }
 
 TEST_P(EngineEnds, AFaultIsToldEvenWhereTheLinkIsFullAtFirst) {

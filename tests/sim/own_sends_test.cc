@@ -129,6 +129,35 @@ TEST_P(RunAhead, OfAThousandBroadcastsParksABoundedNumberAndEnds) {
   }
 }
 
+TEST_P(RunAhead, ALargeMessageIsNotParkedAtAReceiverThatIsNotThere) {
+  constexpr std::uint64_t kBytes = 1 << 20;
+  SimGroup group{options_of(kLinkKinds[GetParam()], 2, 4), 16 << 10, 4};
+  const Call call{{collectives::Collective::broadcast, RankCount{2}, Rank{0}, collectives::Placement::out_of_place},
+                  device::DataType::u8,
+                  {},
+                  kBytes};
+  const auto shape = collectives::Shape::flat(RankCount{2});
+  std::vector<std::uint8_t> input(kBytes, 7), own(kBytes), output(kBytes);
+  std::vector<std::uint8_t> sent(kBytes, 9), received(kBytes);
+  auto& root = group.engine(0);
+  auto& other = group.engine(1);
+  auto send = root.start(group.program("direct", call, shape, 0), input.data(), own.data());
+  auto message = root.start_point_to_point(group.pair_program(call, StepKind::send, 0, 1), sent.data(), nullptr);
+  ASSERT_TRUE(send && message);
+  (void)group.run_until([] { return false; });
+  EXPECT_LT(other.parked_bytes(), 2048U);
+  auto receive = other.start(group.program("direct", call, shape, 1), nullptr, output.data());
+  auto taken = other.start_point_to_point(group.pair_program(call, StepKind::receive, 1, 0), nullptr, received.data());
+  ASSERT_TRUE(receive && taken);
+  ASSERT_TRUE(group.run_until([&] {
+    return root.is_finished(*send) && root.is_finished(*message) && other.is_finished(*receive) &&
+           other.is_finished(*taken);
+  })) << other.explain(*receive);
+  EXPECT_EQ(output, input);
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(other.parked_bytes(), 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, RunAhead, testing::Range(0, kNumLinkKinds),
                          [](const auto& test) { return std::string(kLinkKinds[test.param].name); });
 

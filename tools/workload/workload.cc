@@ -3,47 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 
 #include "base/text.h"
+#include "tools/read_file.h"
 
 namespace weft::tools {
-namespace {
-
-constexpr std::size_t kMaxFileBytes = 64U << 20;
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-Result<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (!file) {
-    const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::system;
-    return Error::from_errno(code, "opening the workload " + in_quotes(path, 256), errno);
-  }
-  std::string text;
-  char block[1 << 16];
-  std::size_t got = 0;
-  while ((got = std::fread(block, 1, sizeof block, file.get())) > 0) {
-    text.append(block, got);
-    if (text.size() > kMaxFileBytes) {
-      return Error(ErrorCode::limit_exceeded, "reading the workload " + in_quotes(path, 256),
-                   fmt::format("A workload has at most {} MiB", kMaxFileBytes >> 20));
-    }
-  }
-  if (std::ferror(file.get()) != 0) {
-    return Error::from_errno(ErrorCode::system, "reading the workload " + in_quotes(path, 256), errno);
-  }
-  return text;
-}
-
-}  // namespace
 
 Result<Workload> read_workload(const std::string& path) {
-  WEFT_TRY_ASSIGN(const std::string text, read_file(path));
+  WEFT_TRY_ASSIGN(const std::string text, read_file(path, "workload"));
   const std::string_view content = trimmed(text);
   return content.starts_with('{') ? parse_json_workload(text, path) : parse_aicb_trace(text, path);
 }
