@@ -144,7 +144,11 @@ int run_bench(const BenchOptions& options, const BenchOutputs& outputs) {
   } else {
     code = conclude(context);
   }
-  weft_destroy(context.communicator);
+  if (weft_destroy(context.communicator) != WEFT_SUCCESS && code == kExitOk) {
+    fmt::print(stderr, "weft bench: rank {}: {}\n", context.rank,
+               weft_last_error());  // As a trace that was not written.
+    code = kExitFailed;
+  }
   return code;
 }
 
