@@ -13,8 +13,8 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 const Clock& steady_clock() noexcept {
-  static const SteadyClock clock;
-  return clock;
+  static const SteadyClock kClock;
+  return kClock;
 }
 
 }  // namespace weft

@@ -145,8 +145,8 @@ std::string_view Trace::keep(std::string_view text) {
 }
 
 const std::string& Trace::path() const noexcept {
-  static const std::string none;
-  return is_enabled() ? recorder_->path : none;
+  static const std::string kNone;
+  return is_enabled() ? recorder_->path : kNone;
 }
 
 Status Trace::close() {

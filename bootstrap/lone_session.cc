@@ -8,8 +8,8 @@ namespace {
 /// The only rank of its job: everybody has contributed as soon as it calls.
 class LoneSession final : public Session {
  public:
-  LoneSession(Secret secret, std::string local_address)
-      : secret_(std::move(secret)), local_address_(std::move(local_address)) {}
+  LoneSession(const Secret& secret, std::string local_address)
+      : secret_(secret), local_address_(std::move(local_address)) {}
 
   [[nodiscard]] Rank rank() const noexcept override { return Rank{0}; }
   [[nodiscard]] std::uint32_t size() const noexcept override { return 1; }

@@ -104,7 +104,7 @@ Result<std::vector<std::byte>> NetworkSession::exchange(const Group& group, Oper
   if (sent) return await_result(key, size_max, with_grace(deadline));
   if (sent.error().code() == ErrorCode::closed) {
     // The service may have said why before it went.
-    const auto last_words = await_result(key, size_max, Deadline::after(kLastWordsTimeout));
+    auto last_words = await_result(key, size_max, Deadline::after(kLastWordsTimeout));
     if (last_words) return last_words;
   }
   return fail(sent.error().within(fmt::format("{} \"{}\"", name_of(operation), what)));

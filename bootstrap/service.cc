@@ -29,7 +29,8 @@ bool is_numeric(const std::string& host) {
 /// service that is to be found under that name listens on all addresses; the handshake guards it on each of them.
 std::vector<tcp::endpoint> endpoints_to_listen_on(const HostPort& wanted, std::vector<tcp::endpoint> resolved) {
   if (is_loopback_host(wanted.host) || is_numeric(wanted.host)) return resolved;
-  std::ranges::stable_partition(resolved, [](const auto& endpoint) { return !endpoint.address().is_loopback(); });
+  std::stable_partition(resolved.begin(), resolved.end(),
+                        [](const tcp::endpoint& endpoint) { return !endpoint.address().is_loopback(); });
   for (tcp::endpoint& endpoint : resolved) {
     if (endpoint.address().is_loopback()) {
       endpoint = tcp::endpoint(endpoint.address().is_v4() ? tcp::v4() : tcp::v6(), endpoint.port());

@@ -143,27 +143,37 @@ Communicator::~Communicator() {
   wiring_.transports.clear();
 }
 
-Status Communicator::check_usable() {
+Error Communicator::second_thread() {
+  return Error{ErrorCode::invalid_argument, "the communicator is used by two threads at once",
+               "Use one communicator per thread, or serialize the calls."};
+}
+
+Status Communicator::enter(const Occupied& occupied) {
+  // First: of a fork that came while another thread was inside, the child has no such thread.
   if (fork_generation_ != current_fork_generation()) {
     return Error{ErrorCode::closed, "this communicator belongs to the parent process",
                  "Create communicators after fork, in the process that uses them."};
   }
+  if (!occupied.is_owner()) return second_thread();
+  // Before the engine is looked at: the thread that used it last may still make progress on it while it waits for
+  // another communicator.
+  enlist(waitable_);
+  return {};
+}
+
+Status Communicator::check_usable() {
   if (is_finalized_) return Error{ErrorCode::closed, "the communicator is finalized"};
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
   if (engine_->failure()) {
     (void)engine_->progress();  // Peers that could not be told yet are.
     return *engine_->failure();
   }
-  enlist(waitable_);
   return {};
 }
 
-#define WEFT_ENTER()                                                                             \
-  const Occupied occupied(*this);                                                                \
-  if (!occupied.is_owner()) {                                                                    \
-    return Error(ErrorCode::invalid_argument, "the communicator is used by two threads at once", \
-                 "Use one communicator per thread, or serialize the calls.");                    \
-  }                                                                                              \
+#define WEFT_ENTER()              \
+  const Occupied occupied(*this); \
+  WEFT_TRY(enter(occupied));      \
   WEFT_TRY(check_usable())
 
 void Communicator::trim_programs() {
@@ -265,29 +275,23 @@ Result<engine::RequestId> Communicator::start_receive(void* receive, std::uint64
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::receive, peer), nullptr, receive);
 }
 
-Status Communicator::wait(engine::RequestId request, Patience patience) {
+Answer Communicator::wait(engine::RequestId request, Patience patience) {
   const Occupied occupied(*this);
-  if (!occupied.is_owner()) {
-    return Error{ErrorCode::invalid_argument, "the communicator is used by two threads at once"};
-  }
-  if (fork_generation_ != current_fork_generation()) return check_usable();
-  enlist(waitable_);
+  if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
   if (wait_for(waitable_, request, patience, is_abort_wanted_, [this] { act_on_abort(); }))
-    return engine_->collect(request);
-  return Error{ErrorCode::timeout, engine_->explain(request),
-               "Look at those ranks: are they stopped, slow, or in another call? WEFT_TIMEOUT sets the limit."};
+    return {true, engine_->collect(request)};
+  return {false,
+          Error{ErrorCode::timeout, engine_->explain(request),
+                "Look at those ranks: are they stopped, slow, or in another call? WEFT_TIMEOUT sets the limit."}};
 }
 
-std::optional<Status> Communicator::test(engine::RequestId request) {
+Answer Communicator::test(engine::RequestId request) {
   const Occupied occupied(*this);
-  if (!occupied.is_owner()) {
-    return Error{ErrorCode::invalid_argument, "the communicator is used by two threads at once"};
-  }
-  if (fork_generation_ != current_fork_generation()) return check_usable();
+  if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
   (void)engine_->progress();
-  if (!engine_->is_finished(request)) return std::nullopt;
-  return engine_->collect(request);
+  if (!engine_->is_finished(request)) return {};
+  return {true, engine_->collect(request)};
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t color, std::int32_t key) {
@@ -439,12 +443,15 @@ void Communicator::abort(const std::string& reason) {
 
 Status Communicator::finalize() {
   const Occupied occupied(*this);
-  if (!occupied.is_owner()) {
-    return Error{ErrorCode::invalid_argument, "the communicator is destroyed while another thread uses it"};
+  const bool is_child = fork_generation_ != current_fork_generation();
+  if (!is_child && !occupied.is_owner()) {
+    return Error{ErrorCode::invalid_argument, "the communicator is destroyed while another thread uses it",
+                 "Let the other thread's call end first; weft_abort ends it early."};
   }
   if (is_finalized_) return {};
   is_finalized_ = true;
-  if (fork_generation_ != current_fork_generation()) return {};
+  if (is_child) return {};
+  enlist(waitable_);
   Status status;
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
   if (!engine_->failure() && !wait_until(waitable_, operation_patience(), [this] {

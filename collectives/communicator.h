@@ -20,6 +20,15 @@
 
 namespace weft::collectives {
 
+/// What became of a request that was waited for or looked at.
+struct Answer {
+  /// True: the operation is over and `status` is its result; the request is void. False: it is still in flight, and
+  /// `status` says why it was not waited for to its end: a timeout, a second thread, a child of fork; a success if it
+  /// was only looked at.
+  bool is_over = false;
+  Status status;
+};
+
 /// A group of ranks that call collectives together: what weft_communicator_t is.
 /// Thread: loop for every call (one thread at a time), except abort (any).
 class Communicator {
@@ -45,12 +54,12 @@ class Communicator {
   Result<engine::RequestId> start_receive(void* receive, std::uint64_t count, device::DataType type, Rank peer);
   Result<engine::RequestId> start_plan(const plan::Plan& plan, const UserCall& call);
 
-  /// Waits for the request and collects it. Errors: the operation's; timeout — it is still in flight.
-  Status wait(engine::RequestId request, Patience patience);
+  /// Waits for the request and collects it.
+  Answer wait(engine::RequestId request, Patience patience);
   /// How long an operation may last (WEFT_TIMEOUT).
   [[nodiscard]] Patience operation_patience() const noexcept { return Patience::of(timeout_); }
-  /// The operation's status once it is complete; nullopt while it is in flight.
-  std::optional<Status> test(engine::RequestId request);
+  /// Collects the request if it is complete. Never blocks.
+  Answer test(engine::RequestId request);
 
   /// A communicator of the ranks that give the same color; null for a negative color.
   Result<std::unique_ptr<Communicator>> split(std::int32_t color, std::int32_t key);
@@ -67,6 +76,8 @@ class Communicator {
   void abort(const std::string& reason);
   /// Finishes what is in flight (at most WEFT_TIMEOUT). Called once, before the destructor.
   Status finalize();
+  /// False: finalize() was refused, because another thread is inside; the communicator goes on.
+  [[nodiscard]] bool is_finalized() const noexcept { return is_finalized_; }
   /// Who, where, how: JSON.
   [[nodiscard]] std::string describe() const;
 
@@ -77,6 +88,9 @@ class Communicator {
   /// Held by every call, so that an abort by another thread acts at once between calls and is left to the call
   /// otherwise.
   class Occupied;
+  [[nodiscard]] static Error second_thread();
+  /// The reason to refuse a call before anything is touched; else this thread's list has the communicator.
+  [[nodiscard]] Status enter(const Occupied& occupied);
   [[nodiscard]] Status check_usable();
   void trim_programs();
   /// Waits until one more collective can be in flight.

@@ -31,11 +31,14 @@ const std::shared_ptr<WaitList>& own_list() {
   return list;
 }
 
+/// Something is in flight, or a peer may wait for what could not be sent yet (a report of progress, a failure).
+bool is_active(const engine::Engine& engine) noexcept { return engine.num_in_flight() > 0 || engine.must_poll(); }
+
 /// Precondition: the list is locked.
 bool progress_others(const WaitList& list, const Waitable& own) {
   bool worked = false;
   for (Waitable* other : list.waitables) {
-    if (other != &own && other->engine->num_in_flight() > 0) worked = other->engine->progress() || worked;
+    if (other != &own && is_active(*other->engine)) worked = other->engine->progress() || worked;
   }
   return worked;
 }
@@ -44,10 +47,17 @@ bool progress_others(const WaitList& list, const Waitable& own) {
 std::vector<transport::Transport*> wakers(const WaitList& list, const Waitable& own) {
   std::vector<transport::Transport*> all = own.transports;
   for (const Waitable* other : list.waitables) {
-    if (other == &own || other->engine->num_in_flight() == 0) continue;
+    if (other == &own || !is_active(*other->engine)) continue;
     all.insert(all.end(), other->transports.begin(), other->transports.end());
   }
   return all;
+}
+
+/// The longest sleep that `own` and the list's others allow. Precondition: as sleep_on.
+Nanos longest_sleep(const WaitList& list, const Waitable& own) {
+  bool must_poll = own.engine->must_poll();
+  for (const Waitable* other : list.waitables) must_poll = must_poll || other->engine->must_poll();
+  return must_poll ? kSleepToPostAgain : kSleepMax;
 }
 
 /// Precondition: the list is locked, or holds nothing but `own`.
@@ -130,7 +140,7 @@ static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
         if (has_others && progress_others(list, own)) break;
         const Nanos left = patience.deadline().remaining();
         if (left == Nanos::zero()) return is_done();
-        sleep_on(list, own, std::min(left, own.engine->must_poll() ? kSleepToPostAgain : kSleepMax));
+        sleep_on(list, own, std::min(left, longest_sleep(list, own)));
         break;
       }
     }

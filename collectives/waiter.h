@@ -41,9 +41,9 @@ class Patience {
   Nanos duration_;
 };
 
-/// Makes progress on `own`, and on every other communicator of this thread that has something in flight, until
-/// `is_done` answers true or the deadline passes. Polls for the spin time, then sleeps until something arrives: an idle
-/// rank costs no processor time.
+/// Makes progress on `own`, and on every other communicator of this thread that has something in flight or to send,
+/// until `is_done` answers true or the deadline passes. Polls for the spin time, then sleeps until something arrives:
+/// an idle rank costs no processor time.
 ///
 /// The others matter because a peer may wait for their operations before it comes to ours.
 /// Thread: loop. Returns false on timeout.

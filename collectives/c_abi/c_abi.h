@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,9 +33,22 @@ weft_status_t report(const Error& error) noexcept;
 /// The status of a Status, reported if it is an error.
 weft_status_t status_of(const Status& status) noexcept;
 
-/// Runs `body`, which returns weft_status_t, so that nothing is thrown out of the C interface.
+/// Puts back the caller's errno at the end: system calls that succeed in the end (a socket without room) set it, too.
+class KeptErrno {
+ public:
+  KeptErrno() noexcept : value_(errno) {}
+  ~KeptErrno() { errno = value_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  int value_;
+};
+
+/// Runs `body`, which returns weft_status_t, so that nothing is thrown out of the C interface and errno stays.
 template <class Body>
 weft_status_t guarded(Body&& body) noexcept {
+  const KeptErrno kept;
   try {
     return body();
   } catch (const std::bad_alloc&) {

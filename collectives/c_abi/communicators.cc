@@ -128,7 +128,7 @@ weft_status_t weft_destroy(weft_communicator_t* communicator) {
     if (communicator == nullptr) return WEFT_SUCCESS;
     if (const auto error = unusable(communicator)) return report(*error);
     const weft_status_t status = status_of(communicator->communicator->finalize());
-    retire(communicator);
+    if (communicator->communicator->is_finalized()) retire(communicator);  // Else another thread is inside.
     return status;
   });
 }

@@ -18,8 +18,6 @@ struct Pending {
 struct OpenGroup {
   std::uint32_t depth = 0;
   std::vector<Pending> pending;
-  weft_status_t first_failure = WEFT_SUCCESS;
-  std::string first_text;
 };
 thread_local OpenGroup open_group;
 
@@ -57,7 +55,7 @@ weft_status_t finish_blocking(weft_communicator* communicator, const Result<Requ
     open_group.pending.push_back({communicator, communicator->generation, *started});
     return WEFT_SUCCESS;
   }
-  return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_patience()));
+  return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_patience()).status);
 }
 
 Error null_request() { return Error{ErrorCode::invalid_argument, "request is null"}; }
@@ -82,11 +80,10 @@ weft_status_t weft_test(weft_request_t* request, int* done) {
       *done = 1;
       return report(*error);
     }
-    const auto status = communicator_of(*request)->communicator->test(id_of(*request));
-    *done = status.has_value() ? 1 : 0;
-    if (!status) return WEFT_SUCCESS;
-    *request = weft_request_t{};
-    return status_of(*status);
+    const weft::collectives::Answer answer = communicator_of(*request)->communicator->test(id_of(*request));
+    *done = answer.is_over ? 1 : 0;
+    if (answer.is_over) *request = weft_request_t{};
+    return status_of(answer.status);
   });
 }
 
@@ -98,9 +95,10 @@ weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
       return report(*error);
     }
     weft_communicator& communicator = *communicator_of(*request);
-    const weft::Status status = communicator.communicator->wait(id_of(*request), patience_of(communicator, timeout_ns));
-    if (status || status.error().code() != weft::ErrorCode::timeout) *request = weft_request_t{};
-    return status_of(status);
+    const weft::collectives::Answer answer =
+        communicator.communicator->wait(id_of(*request), patience_of(communicator, timeout_ns));
+    if (answer.is_over) *request = weft_request_t{};
+    return status_of(answer.status);
   });
 }
 
@@ -119,18 +117,15 @@ weft_status_t weft_group_end(void) {
     const std::vector<Pending> pending = std::move(open_group.pending);
     open_group.pending.clear();
     weft_status_t first = WEFT_SUCCESS;
-    std::string text;
     for (const Pending& entry : pending) {
       const auto& communicator = entry.communicator->communicator;
       weft::Status status;
       if (auto error = unusable(entry.communicator, entry.generation)) {
         status = *std::move(error);
       } else {
-        status = communicator->wait(entry.id, communicator->operation_patience());
+        status = communicator->wait(entry.id, communicator->operation_patience()).status;
       }
-      if (status || first != WEFT_SUCCESS) continue;
-      first = report(status.error());
-      text = status.error().message();
+      if (!status && first == WEFT_SUCCESS) first = report(status.error());
     }
     return first;
   });

@@ -285,6 +285,7 @@ bool Engine::progress() {
     const std::size_t count = options_.transports[index]->poll(completions_);
     for (std::size_t i = 0; i < count; ++i) handle(completions_[i], index);
     worked = worked || count > 0;
+    if (num_refusals_ > 0 && count == 0) judge_refusals(index);
   }
   if (first_task_ < tasks_.size()) {
     worked = true;

@@ -93,7 +93,7 @@ class Engine {
   /// True while something waits for room or for a device: nothing will wake a sleeper when it comes.
   [[nodiscard]] bool must_poll() const noexcept {
     return !retries_.empty() || !computing_.empty() || report_is_due_ || num_puts_ > 0 || mismatch_.has_value() ||
-           num_windows_closing_ > 0 || num_faults_due_ > 0;
+           num_windows_closing_ > 0 || num_faults_due_ > 0 || num_refusals_ > 0;
   }
   /// For people: what the operation is and which peers it waits for.
   [[nodiscard]] std::string explain(RequestId request) const;
@@ -183,6 +183,7 @@ class Engine {
     std::vector<CallWire> sent;  ///< The latest sends.
     std::vector<Parked> parked;
     bool fault_is_due = false;
+    std::optional<Error> refusal;
   };
   struct Put {
     bool in_use = false;
@@ -231,12 +232,12 @@ class Engine {
 
   // engine_failure.cc
   void fail_operation(Operation& operation, const Error& cause);
+  /// A link refused a post for good. What its peer said before it closed or broke may wait to be polled, and is the
+  /// better cause: the communicator ends with it, or else with this refusal once everything has been polled.
+  void refused(Link& link, const Error& error);
+  void judge_refusals(std::uint32_t transport_index);
   /// Ends the communicator for what a link answered.
   void fail_at(const Link& link, const Error& cause);
-  /// A link refused a post. True if the news of its end is still to be handled: what the peer said before, which may be
-  /// the first cause, stands in line before that news, so the post is to be tried again after it. Else it ends the
-  /// communicator.
-  bool is_ending(const Link& link, const Error& refusal);
   /// Ends the communicator because the peer is gone in order, and the operation is not done with it.
   void fail_closed(const Link& link, const Operation& operation);
   /// Tells those peers of the failure that have not been told. Best effort.
@@ -350,6 +351,7 @@ class Engine {
   std::uint32_t num_windows_closing_ = 0;  ///< That not all peers were told of.
   std::optional<Error> failure_;
   std::uint32_t num_faults_due_ = 0;
+  std::uint32_t num_refusals_ = 0;
   struct PendingMismatch {
     Nanos until{};
     std::optional<Error> fallback;

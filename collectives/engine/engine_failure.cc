@@ -25,6 +25,8 @@ void Engine::fail(const Error& cause) {
     link.fault_is_due = link.endpoint != nullptr;
     num_faults_due_ += link.fault_is_due ? 1 : 0;
   }
+  for (Window& window : windows_) window.is_closing = false;  // The fault says it to the peers, too.
+  num_windows_closing_ = 0;
   tell_fault();
   for (Put& put : puts_) {
     if (put.in_use) end_put(put);
@@ -57,6 +59,22 @@ void Engine::tell_fault() {
   }
 }
 
+void Engine::refused(Link& link, const Error& error) {
+  if (failure_ || link.refusal) return;
+  link.refusal = error;
+  ++num_refusals_;
+}
+
+void Engine::judge_refusals(std::uint32_t transport_index) {
+  for (Link& link : links_) {
+    if (!link.refusal || link.transport_index != transport_index) continue;
+    const Error cause = *link.refusal;
+    link.refusal.reset();
+    --num_refusals_;
+    fail_at(link, cause);
+  }
+}
+
 void Engine::fail_at(const Link& link, const Error& cause) {
   if (cause.code() == ErrorCode::closed) {
     return fail(Error{ErrorCode::peer_failed, link.name + " closed its communicator while it is needed",
@@ -64,12 +82,6 @@ void Engine::fail_at(const Link& link, const Error& cause) {
                     .about(rank_of(link)));
   }
   fail(cause.about(rank_of(link)).within(link.name));
-}
-
-bool Engine::is_ending(const Link& link, const Error& refusal) {
-  const bool news_comes = !link.is_closed && (refusal.code() == ErrorCode::closed || link.endpoint->failure());
-  if (!news_comes) fail_at(link, refusal);
-  return news_comes;
 }
 
 void Engine::fail_closed(const Link& link, const Operation& operation) {

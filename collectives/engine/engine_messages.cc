@@ -1,6 +1,7 @@
 // Arrivals: which operation, slice and step a message, notice or completion belongs to, and what it means there.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ void Engine::handle(const transport::Completion& completion, std::uint32_t trans
     case Kind::read: {
       const auto token = static_cast<std::uint64_t>(completion.token);
       if ((token & kPutToken) != 0) return put_written(static_cast<std::uint32_t>(token & ~kPutToken));
-      const Task task = landings_[token];
+      const Task task = std::exchange(landings_[token], Task{});
       free_landings_.push_back(static_cast<std::uint32_t>(token));
       if (task.operation == nullptr || !task.operation->in_flight) return;
       if (completion.kind == Kind::written) return complete(task);
@@ -42,6 +43,7 @@ void Engine::handle(const transport::Completion& completion, std::uint32_t trans
           task.operation->program->steps[task.step].peer != completion.peer.value()) {
         return protocol_error(link, "a notice of a landing that is not its own");
       }
+      landings_[completion.notice] = Task{};  // The same notice again means nothing.
       free_landings_.push_back(completion.notice);
       return combine_landed(task);
     }
@@ -177,7 +179,7 @@ void Engine::unpark(const Task& task) {
     const MessageHeaderWire& header = parked.header;
     return header.kind != MessageKind::mismatch && header.channel == operation.channel &&
            header.sequence == operation.sequence && header.transfer == step.transfer && header.slice == slice &&
-           is_for_sender(header.kind) == is_send;
+           is_for_sender(header.kind) == is_send && header.signature == operation.program->signature;
   };
   for (std::size_t i = 0; i < link.parked.size() && operation.in_flight;) {
     if (!is_ours(link.parked[i])) {

@@ -114,10 +114,7 @@ void Engine::read_available(const Task& task) {
   state.phase = Phase::posting_read;
   if (!state.place_is_shared) return post_read(task);
   const Result<std::byte*> source = link.endpoint->load_pointer({state.place.key, state.place.offset, to.size_bytes});
-  if (!source) {
-    if (is_ending(link, source.error())) retry_later(task);
-    return;
-  }
+  if (!source) return refused(link, source.error());
   if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
 }
 
@@ -139,10 +136,8 @@ void Engine::post_read(const Task& task) {
   const Result<transport::Posted> posted = link.endpoint->post_read(
       {place->region, place->offset, to.size_bytes}, {state.place.key, state.place.offset, to.size_bytes},
       transport::Token{state.landing - 1});
-  // Only a close: a read that breaks the link by itself may be the first to know, and no news of it need follow.
-  if (!posted && posted.error().code() != ErrorCode::closed) return fail_at(link, posted.error());
-  if (!posted ? is_ending(link, posted.error()) : *posted == transport::Posted::again) return retry_later(task);
-  if (!operation.in_flight) return;
+  if (!posted) return refused(link, posted.error());
+  if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_read;
 }
 

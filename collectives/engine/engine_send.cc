@@ -26,7 +26,7 @@ bool Engine::travels_in_messages(const Link& link) noexcept {
 bool Engine::post(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
   const Result<transport::Posted> posted = link.endpoint->post_message(bytes_of(header), payload);
   if (!posted) {
-    (void)is_ending(link, posted.error());
+    refused(link, posted.error());
     return false;
   }
   return *posted == transport::Posted::started;
@@ -155,8 +155,8 @@ void Engine::post_write(const Task& task) {
   const Result<transport::Posted> posted = link.endpoint->post_write(
       {place->region, place->offset, from.size_bytes}, {state.place.key, state.place.offset, from.size_bytes},
       state.place.landing, transport::Token{state.landing - 1});
-  if (!posted ? is_ending(link, posted.error()) : *posted == transport::Posted::again) return retry_later(task);
-  if (!operation.in_flight) return;
+  if (!posted) return refused(link, posted.error());
+  if (*posted == transport::Posted::again) return retry_later(task);
   state.phase = Phase::awaiting_written;
 }
 

@@ -198,14 +198,14 @@ void Engine::run_put(Put& put) {
     const auto posted =
         link.endpoint->post_write({&*put.registration, 0, put.size_bytes}, {remote.key, put.offset, put.size_bytes},
                                   notice, transport::Token{kPutToken | put.token});
-    if (!posted) return (void)is_ending(link, posted.error());
+    if (!posted) return refused(link, posted.error());
     put.is_posted = *posted == transport::Posted::started;
     if (put.is_posted) ++window.writes_sent[put.peer];
     return;
   }
   if (!put.bytes_done && put.size_bytes > link.eager_limit && remote.is_shared) {
     const auto target = link.endpoint->load_pointer({remote.key, put.offset, put.size_bytes});
-    if (!target) return (void)is_ending(link, target.error());
+    if (!target) return refused(link, target.error());
     copy_now(*target, put.source, put.size_bytes);
     put.bytes_done = true;
   }

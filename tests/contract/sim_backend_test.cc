@@ -15,13 +15,13 @@ class SimRig final : public Rig {
   sim::SimCluster cluster_;
 };
 
-Backend backend(std::string name, sim::SimOptions options) {
+Backend backend(const std::string& name, const sim::SimOptions& options) {
   const auto make = [options](std::uint32_t ranks) {
     sim::SimOptions own = options;
     own.ranks = ranks;
     return std::make_unique<SimRig>(own);
   };
-  return {.name = std::move(name), .make = make, .has_threads = false};
+  return {.name = name, .make = make, .has_threads = false};
 }
 
 sim::SimOptions rough(std::uint64_t seed) {

@@ -14,15 +14,15 @@ namespace {
 
 using Kind = Completion::Kind;
 
-#define SKIP_WITHOUT_WRITE()                               \
+#define WEFT_SKIP_WITHOUT_WRITE()                               \
   if (capabilities().large_path != LargePath::write) {     \
     GTEST_SKIP() << "this link moves large data by reads"; \
   }
-#define SKIP_WITHOUT_READ()                                                                           \
+#define WEFT_SKIP_WITHOUT_READ()                                                                           \
   if (capabilities().large_path != LargePath::read || capabilities().plain_path != PlainPath::read) { \
     GTEST_SKIP() << "this link cannot read plain memory";                                             \
   }
-#define SKIP_WITHOUT_MAPPING()                            \
+#define WEFT_SKIP_WITHOUT_MAPPING()                            \
   if (!capabilities().maps_shared_memory) {               \
     GTEST_SKIP() << "this link maps no memory of a peer"; \
   }
@@ -130,7 +130,7 @@ TEST_P(TransportContract, BothDirectionsFloodAtOnce) {
 }
 
 TEST_P(TransportContract, ANoticeComesAfterTheBytesOfItsWrite) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   const std::vector<std::size_t> sizes{1, 7, 64, 4096, 65'537, (1 << 20) + 3, 8 << 20};
   const Block& source = block(kA, 8 << 20);
   const Block& destination = block(kB, 8 << 20);
@@ -147,7 +147,7 @@ TEST_P(TransportContract, ANoticeComesAfterTheBytesOfItsWrite) {
 }
 
 TEST_P(TransportContract, AWriteWithoutNoticeArrivesSilently) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   const Block& source = block(kA, 100'000);
   const Block& destination = block(kB, 100'000);
   fill_pattern(source.bytes, 5);
@@ -157,7 +157,7 @@ TEST_P(TransportContract, AWriteWithoutNoticeArrivesSilently) {
 }
 
 TEST_P(TransportContract, AWriteOfNothingIsASignal) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   const Block& destination = block(kB, 16);
   ASSERT_FALSE(write(kA, kB, {}, {}, 0xffffffffu));
   ASSERT_FALSE(write(kA, kB, {}, destination.remote(16, 0), 0u));
@@ -167,7 +167,7 @@ TEST_P(TransportContract, AWriteOfNothingIsASignal) {
 }
 
 TEST_P(TransportContract, SeveralWritesInFlightWithMessagesBetweenThem) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   constexpr std::uint32_t kWrites = 48;
   constexpr std::size_t kStride = 700'000;
   std::map<Rank, const Block*> source;
@@ -204,7 +204,7 @@ TEST_P(TransportContract, SeveralWritesInFlightWithMessagesBetweenThem) {
 }
 
 TEST_P(TransportContract, UnalignedSlicesTouchNothingElse) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   const Block& source = block(kA, 4096);
   const Block& destination = block(kB, 4096);
   fill_pattern(source.bytes, 9);
@@ -221,7 +221,7 @@ TEST_P(TransportContract, UnalignedSlicesTouchNothingElse) {
 }
 
 TEST_P(TransportContract, AWriteOf64MiBIsIntact) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   constexpr std::size_t kSize = 64 << 20;
   const Block& source = block(kA, kSize);
   const Block& destination = block(kB, kSize);
@@ -250,7 +250,7 @@ TEST_P(TransportContract, ALocalSliceOutsideOfItsRegionIsRefusedAndHarmless) {
 }
 
 TEST_P(TransportContract, AWriteOutsideOfThePeersRegionBreaksTheLinkAndNoMemory) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   for (const std::uint64_t offset : {std::uint64_t{1}, std::uint64_t{100}, ~std::uint64_t{0}, ~std::uint64_t{99}}) {
     start(2);
     const Block& source = block(kA, 100);
@@ -268,7 +268,7 @@ TEST_P(TransportContract, AWriteOutsideOfThePeersRegionBreaksTheLinkAndNoMemory)
 }
 
 TEST_P(TransportContract, AReleasedRegionCannotBeWritten) {
-  SKIP_WITHOUT_WRITE();
+  WEFT_SKIP_WITHOUT_WRITE();
   const Block& source = block(kA, 100);
   std::span<std::byte> memory = rig_->allocate(kB, 100, device::MemoryKind::host);
   RegionKey last;
@@ -286,7 +286,7 @@ TEST_P(TransportContract, AReleasedRegionCannotBeWritten) {
 }
 
 TEST_P(TransportContract, ReadsBringThePeersBytes) {
-  SKIP_WITHOUT_READ();
+  WEFT_SKIP_WITHOUT_READ();
   constexpr std::size_t kSize = (4 << 20) + 5;
   const Block& destination = block(kA, kSize);
   const Block& source = block(kB, kSize);
@@ -303,7 +303,7 @@ TEST_P(TransportContract, ReadsBringThePeersBytes) {
 }
 
 TEST_P(TransportContract, AReadOutsideOfThePeersRegionIsNoSuccess) {
-  SKIP_WITHOUT_READ();
+  WEFT_SKIP_WITHOUT_READ();
   const Block& destination = block(kA, 100);
   const Block& source = block(kB, 100);
   const auto error = read(kA, kB, destination.local(0, 100), source.remote(1, 100));
@@ -326,7 +326,7 @@ TEST_P(TransportContract, ALinkThatCannotReadSaysSo) {
 }
 
 TEST_P(TransportContract, SharedMemoryOfThePeerCanBeLoadedAndStored) {
-  SKIP_WITHOUT_MAPPING();
+  WEFT_SKIP_WITHOUT_MAPPING();
   const Block& theirs = block(kB, 10'000, device::MemoryKind::shared);
   fill_pattern(theirs.bytes, 4);
   const auto pointer = link(kA, kB).load_pointer(theirs.remote(100, 9'900));

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = Completion::Kind;
 
-#define SKIP_WITHOUT_THREADS() \
+#define WEFT_SKIP_WITHOUT_THREADS() \
   if (!GetParam().has_threads) GTEST_SKIP() << "the simulation has one thread and no real time"
 
 bool becomes_readable(int fd, int timeout_ms) {
@@ -101,7 +101,7 @@ TEST_P(TransportContract, ArmSeesWhatIsThereOrSleepEndsAtOnce) {
 }
 
 TEST_P(TransportContract, AnIdleSleepEndsByItsLimitAndBurnsNothing) {
-  SKIP_WITHOUT_THREADS();
+  WEFT_SKIP_WITHOUT_THREADS();
   drive_for(5ms);
   const Nanos begin = steady_clock().now();
   const Nanos cpu_begin = cpu_time_of_this_thread();
@@ -119,7 +119,7 @@ TEST_P(TransportContract, AnIdleSleepEndsByItsLimitAndBurnsNothing) {
 }
 
 TEST_P(TransportContract, NoWakeupIsLostBetweenTwoSleepers) {
-  SKIP_WITHOUT_THREADS();
+  WEFT_SKIP_WITHOUT_THREADS();
   constexpr std::uint32_t kRounds = 2000;
   for (const Wake wake : {Wake::by_sleep, Wake::by_event_fd}) {
     std::atomic<int> overslept = 0;
@@ -146,7 +146,7 @@ TEST_P(TransportContract, NoWakeupIsLostBetweenTwoSleepers) {
 }
 
 TEST_P(TransportContract, ALongWriteMovesOnWhileBothEndsSleep) {
-  SKIP_WITHOUT_THREADS();
+  WEFT_SKIP_WITHOUT_THREADS();
   if (capabilities().large_path != LargePath::write) GTEST_SKIP() << "this link moves large data by reads";
   constexpr std::size_t kSize = 32 << 20;
   for (const Wake wake : {Wake::by_sleep, Wake::by_event_fd}) {
@@ -171,7 +171,7 @@ TEST_P(TransportContract, ALongWriteMovesOnWhileBothEndsSleep) {
 }
 
 TEST_P(TransportContract, TheEndOfALinkWakes) {
-  SKIP_WITHOUT_THREADS();
+  WEFT_SKIP_WITHOUT_THREADS();
   for (const Wake wake : {Wake::by_sleep, Wake::by_event_fd}) {
     for (const Kind end : {Kind::closed, Kind::failed}) {
       start(2);

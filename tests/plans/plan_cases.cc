@@ -24,8 +24,7 @@ std::vector<std::vector<std::uint32_t>> host_layouts(std::uint32_t ranks) {
     layouts[4].push_back(r);
   }
   std::ranges::sort(layouts);
-  const auto repeated = std::ranges::unique(layouts);
-  layouts.erase(repeated.begin(), repeated.end());
+  layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());
   return layouts;
 }
 

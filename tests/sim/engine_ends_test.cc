@@ -40,8 +40,10 @@ class EngineEnds : public testing::TestWithParam<int> {
     started.input.assign(call.contract.input_blocks(Rank{rank}) * call.count, 1);
     started.output.assign(call.contract.output_blocks(Rank{rank}) * call.count, -1);
     const auto shape = Shape::flat(call.contract.ranks);
-    auto request = group.engine(rank).start(group.program(algorithm, call, shape, rank), started.input.data(),
-                                            started.output.data());
+    const bool is_barrier = call.contract.collective == Collective::barrier;
+    auto request =
+        group.engine(rank).start(group.program(is_barrier ? "recursive_doubling" : algorithm, call, shape, rank),
+                                 started.input.data(), started.output.data());
     if (request)
       started.request = *request;
     else
@@ -87,6 +89,7 @@ TEST_P(EngineEnds, DifferentCallsEndOnBothSidesAndNameBoth) {
       {call_of(Collective::all_reduce, kRanks, 9), call_of(Collective::all_reduce, kRanks, 8), "count 9", "count 8"},
       {call_of(Collective::all_reduce, kRanks, 4000), call_of(Collective::all_reduce, kRanks, 8), "count 4000",
        "count 8"},
+      {call_of(Collective::all_reduce, kRanks, 4000), call_of(Collective::barrier, kRanks, 0), "all_reduce", "barrier"},
       {call_of(Collective::all_reduce, kRanks, 100), other_type, "int32", "float"},
       {call_of(Collective::all_reduce, kRanks, 100), other_op, "sum", "max"},
       {call_of(Collective::all_reduce, kRanks, 10), call_of(Collective::all_gather, kRanks, 10), "all_reduce",
@@ -98,13 +101,17 @@ TEST_P(EngineEnds, DifferentCallsEndOnBothSidesAndNameBoth) {
   };
   std::uint64_t seed = 1;
   for (const Case& c : cases) {
-    for (const bool is_swapped : {false, true}) {
+    for (const bool is_swapped : {false, true, false, true, false, true}) {
       SCOPED_TRACE(c.here.describe() + " / " + c.there.describe());
       SimGroup group{options_of(kind(), kRanks, seed++)};
       const Call& first = is_swapped ? c.there : c.here;
       const Call& second = is_swapped ? c.here : c.there;
       const Started a = start(group, 0, first);
-      for (int i = 0; i < 20; ++i) (void)group.cluster().step();
+      // Often the other side has parked what came for this call before it makes its own.
+      for (std::uint64_t i = 0; i < seed % 3 * 20; ++i) {
+        (void)group.cluster().step();
+        for (std::uint32_t rank = 0; rank < kRanks; ++rank) (void)group.engine(rank).progress();
+      }
       const Started b = start(group, 1, second);
       // A send that needed no answer is complete before the other side can object: then the communicator has the error.
       const Nanos until = group.cluster().clock().now() + kPatience;
@@ -288,6 +295,33 @@ TEST_P(EngineEnds, AnAbortReachesPeersEvenIfNothingIsInFlightHere) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::closed);
   EXPECT_NE(status.error().message().find("enough"), std::string::npos) << status.error().message();
+}
+
+TEST_P(EngineEnds, WhatAPeerSaidBeforeItClosedIsTheCause) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimGroup group{options_of(kind(), 2, seed)};
+    const Started waiting = start(group, 0, call_of(Collective::all_reduce, 2, 4000));
+    const Started other = start(group, 1, call_of(Collective::all_reduce, 2, 4000));
+    for (std::uint64_t i = 0; i < seed; ++i) {
+      for (std::uint32_t rank = 0; rank < 2; ++rank) (void)group.engine(rank).progress();
+      (void)group.cluster().step();
+    }
+    ASSERT_FALSE(group.engine(0).is_finished(*waiting.request));
+    group.engine(1).fail(Error{ErrorCode::limit_exceeded, "no memory"});
+    while (group.engine(1).must_poll()) (void)group.engine(1).progress();
+    group.engine(1).close();
+    // All of it arrives before this rank looks again; and it posts before it polls.
+    while (group.cluster().step()) {
+    }
+    ASSERT_TRUE(run(group, {{0, *waiting.request}}));
+    const Status status = group.engine(0).collect(*waiting.request);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::limit_exceeded) << status.error().message();
+    const Started late = start(group, 0, call_of(Collective::all_reduce, 2, 1));
+    ASSERT_TRUE(late.refused);
+    EXPECT_EQ(late.refused->code(), ErrorCode::limit_exceeded);
+  }
 }
 
 TEST_P(EngineEnds, AFaultIsToldEvenWhereTheLinkIsFullAtFirst) {

@@ -37,15 +37,15 @@ bool SimCluster::step() {
   if (events_.empty()) return false;
   Event event = events_.top();
   events_.pop();
-  clock_.now_ = std::max(clock_.now_, event.at);
+  clock_.time = std::max(clock_.time, event.at);
   event.run();
   return true;
 }
 
 void SimCluster::advance(Nanos by) {
-  const Nanos end = clock_.now_ + by;
+  const Nanos end = clock_.time + by;
   while (!events_.empty() && events_.top().at <= end) step();
-  clock_.now_ = end;
+  clock_.time = end;
 }
 
 bool SimCluster::is_idle() const noexcept {
@@ -59,7 +59,7 @@ void SimCluster::kill(Rank rank) {
 }
 
 void SimCluster::kill_after(Rank rank, Nanos wait) {
-  schedule(clock_.now_ + wait, [this, rank] { kill(rank); });
+  schedule(clock_.time + wait, [this, rank] { kill(rank); });
 }
 
 void SimCluster::cut(Rank a, Rank b) {
@@ -75,7 +75,7 @@ Nanos SimCluster::draw_arrival() {
   const auto most = static_cast<std::uint64_t>(options_.faults.delay.count());
   auto wait = static_cast<Nanos::rep>(random_.below(most + 1));
   if (random_.happens(options_.faults.stall_percent)) wait = 100 * (wait + 1);
-  return clock_.now_ + Nanos{1 + wait};
+  return clock_.time + Nanos{1 + wait};
 }
 
 void SimCluster::schedule(Nanos at, std::function<void()> run) { events_.push({at, random_.next(), std::move(run)}); }

@@ -88,8 +88,8 @@ class SimCluster {
 
   class VirtualClock final : public Clock {
    public:
-    [[nodiscard]] Nanos now() const noexcept override { return now_; }
-    Nanos now_{0};
+    [[nodiscard]] Nanos now() const noexcept override { return time; }
+    Nanos time{0};
   };
   struct Event {
     Nanos at;

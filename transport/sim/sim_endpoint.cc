@@ -160,7 +160,7 @@ void SimEndpoint::fail_later(Error cause) {
   cluster_.schedule(cluster_.draw_arrival(), [this, cause = std::move(cause)] { take_failure(cause); });
 }
 
-void SimEndpoint::take_failure(Error cause) {
+void SimEndpoint::take_failure(const Error& cause) {
   // After the peer's close nothing more is expected from it; only what is still on the way there can be lost.
   if (failure_ || (is_closed_ && transfers_in_flight_ == 0)) return;
   failure_ = cause.about(peer_);

@@ -160,10 +160,10 @@ void SimTransport::disarm() noexcept {
 
 void SimTransport::sleep(Nanos limit) noexcept {
   WEFT_CHECK(is_armed_, "sleep is between arm and disarm");
-  const Nanos now = cluster_.clock_.now_;
+  const Nanos now = cluster_.clock_.time;
   const Nanos end = limit > Nanos::max() - now ? Nanos::max() : now + limit;
   while (happened_.empty() && !cluster_.events_.empty() && cluster_.events_.top().at <= end) cluster_.step();
-  if (happened_.empty() && end != Nanos::max()) cluster_.clock_.now_ = std::max(cluster_.clock_.now_, end);
+  if (happened_.empty() && end != Nanos::max()) cluster_.clock_.time = std::max(cluster_.clock_.time, end);
 }
 
 }  // namespace weft::transport::sim

@@ -54,7 +54,7 @@ class SimEndpoint final : public Endpoint {
   /// Cuts the link: this end fails at once with `cause`, the other a little later.
   void fail(Error cause);
   void fail_later(Error cause);
-  void take_failure(Error cause);
+  void take_failure(const Error& cause);
   [[nodiscard]] SimTransport& far() const noexcept;
   [[nodiscard]] SimEndpoint& twin() const noexcept;
 
