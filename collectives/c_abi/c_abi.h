@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -10,12 +11,15 @@
 #include "collectives/plan/plan.h"
 #include "weft/weft.h"
 
-/// The opaque handles of weft.h.
+/// The opaque handles of weft.h. A communicator's is used again after weft_destroy and never freed, so that what still
+/// names the destroyed one (a request, a group, a window) is told so.
 struct weft_communicator {
-  std::unique_ptr<weft::collectives::Communicator> communicator;
+  std::unique_ptr<weft::collectives::Communicator> communicator;  ///< Null once destroyed.
+  std::uint64_t generation = 0;                                   ///< How many were destroyed in this place.
 };
 struct weft_window {
   weft_communicator* owner = nullptr;
+  std::uint64_t generation = 0;  ///< The owner's.
   std::uint32_t window = 0;
 };
 struct weft_plan {
@@ -53,6 +57,11 @@ weft_status_t guarded(Body&& body) noexcept {
     return report(Error{ErrorCode::system, std::string("unexpected: ") + exception.what()});
   }
 }
+
+/// Why a communicator cannot be used: null, or destroyed; nullopt if it can.
+std::optional<Error> unusable(const weft_communicator* communicator);
+/// The same for what was made by the communicator that its handle held then.
+std::optional<Error> unusable(const weft_communicator* communicator, std::uint64_t generation);
 
 /// A started operation as its caller holds it.
 weft_request_t to_request(weft_communicator* communicator, collectives::engine::RequestId id) noexcept;

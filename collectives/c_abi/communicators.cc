@@ -1,6 +1,8 @@
 // Jobs, communicators, memory, windows.
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "collectives/c_abi/c_abi.h"
 #include "collectives/shared_source.h"
@@ -13,9 +15,43 @@ using collectives::Job;
 
 Error null_argument(const char* name) { return Error{ErrorCode::invalid_argument, std::string(name) + " is null"}; }
 
+/// Handles that hold no communicator. Never destroyed: a process may end with communicators alive.
+struct FreeHandles {
+  std::mutex mutex;
+  std::vector<weft_communicator*> handles;
+};
+FreeHandles& free_handles() {
+  static auto* const handles = new FreeHandles;
+  return *handles;
+}
+
+weft_communicator* handle_for(std::unique_ptr<Communicator> made) {
+  FreeHandles& free = free_handles();
+  const std::lock_guard lock(free.mutex);
+  weft_communicator* handle = nullptr;
+  if (free.handles.empty()) {
+    handle = new weft_communicator;
+  } else {
+    handle = free.handles.back();
+    free.handles.pop_back();
+  }
+  handle->communicator = std::move(made);
+  return handle;
+}
+
+void retire(weft_communicator* handle) {
+  handle->communicator.reset();
+  ++handle->generation;
+  FreeHandles& free = free_handles();
+  const std::lock_guard lock(free.mutex);
+  // The one that was free for longest is used next, so that a stale name of this one is told so for as long as
+  // possible.
+  free.handles.insert(free.handles.begin(), handle);
+}
+
 weft_status_t give(Result<std::unique_ptr<Communicator>> made, weft_communicator_t** communicator) {
   if (!made) return report(made.error());
-  *communicator = *made ? new weft_communicator{std::move(*made)} : nullptr;
+  *communicator = *made ? handle_for(std::move(*made)) : nullptr;
   return WEFT_SUCCESS;
 }
 
@@ -25,6 +61,17 @@ weft_status_t create_in(Result<std::shared_ptr<Job>> job, weft_communicator_t** 
 }
 
 }  // namespace
+
+std::optional<Error> unusable(const weft_communicator* communicator) {
+  if (communicator == nullptr) return null_argument("communicator");
+  return unusable(communicator, communicator->generation);
+}
+
+std::optional<Error> unusable(const weft_communicator* communicator, std::uint64_t generation) {
+  if (communicator->communicator != nullptr && communicator->generation == generation) return std::nullopt;
+  return Error{ErrorCode::closed, "the communicator was destroyed", "Complete its requests and windows before"};
+}
+
 }  // namespace weft::c_abi
 
 using namespace weft::c_abi;  // NOLINT(google-build-using-namespace): the C functions below are this namespace's face.
@@ -62,14 +109,16 @@ weft_status_t weft_create_with_id(const weft_unique_id_t* id, uint32_t rank, uin
 
 weft_status_t weft_split(weft_communicator_t* parent, int32_t color, int32_t key, weft_communicator_t** communicator) {
   return guarded([&] {
-    if (communicator == nullptr || parent == nullptr) return report(null_argument("communicator"));
+    if (communicator == nullptr) return report(null_argument("communicator"));
+    if (const auto error = unusable(parent)) return report(*error);
     return give(parent->communicator->split(color, key), communicator);
   });
 }
 
 weft_status_t weft_duplicate(weft_communicator_t* parent, weft_communicator_t** communicator) {
   return guarded([&] {
-    if (communicator == nullptr || parent == nullptr) return report(null_argument("communicator"));
+    if (communicator == nullptr) return report(null_argument("communicator"));
+    if (const auto error = unusable(parent)) return report(*error);
     return give(parent->communicator->duplicate(), communicator);
   });
 }
@@ -77,26 +126,31 @@ weft_status_t weft_duplicate(weft_communicator_t* parent, weft_communicator_t** 
 weft_status_t weft_destroy(weft_communicator_t* communicator) {
   return guarded([&] {
     if (communicator == nullptr) return WEFT_SUCCESS;
+    if (const auto error = unusable(communicator)) return report(*error);
     const weft_status_t status = status_of(communicator->communicator->finalize());
-    if (communicator->communicator->is_finalized()) delete communicator;  // Else another thread is inside.
+    if (communicator->communicator->is_finalized()) retire(communicator);  // Else another thread is inside.
     return status;
   });
 }
 
 weft_status_t weft_abort(weft_communicator_t* communicator, const char* reason) {
   return guarded([&] {
-    if (communicator == nullptr) return report(null_argument("communicator"));
+    if (const auto error = unusable(communicator)) return report(*error);
     communicator->communicator->abort(reason == nullptr ? "" : reason);
     return WEFT_SUCCESS;
   });
 }
 
-uint32_t weft_rank(const weft_communicator_t* communicator) { return communicator->communicator->rank().value(); }
-uint32_t weft_size(const weft_communicator_t* communicator) { return communicator->communicator->ranks().value(); }
+uint32_t weft_rank(const weft_communicator_t* communicator) {
+  return unusable(communicator) ? 0 : communicator->communicator->rank().value();
+}
+uint32_t weft_size(const weft_communicator_t* communicator) {
+  return unusable(communicator) ? 0 : communicator->communicator->ranks().value();
+}
 
 weft_status_t weft_describe(weft_communicator_t* communicator, char* buffer, size_t capacity, size_t* length) {
   return guarded([&] {
-    if (communicator == nullptr) return report(null_argument("communicator"));
+    if (const auto error = unusable(communicator)) return report(*error);
     if (buffer == nullptr && capacity > 0) return report(null_argument("buffer"));
     const std::string text = communicator->communicator->describe();
     if (length != nullptr) *length = text.size();
@@ -137,10 +191,11 @@ weft_status_t weft_memory_free(void* memory) {
 weft_status_t weft_window_create(weft_communicator_t* communicator, void* base, size_t size_bytes,
                                  weft_window_t** window) {
   return guarded([&] {
-    if (communicator == nullptr || window == nullptr) return report(null_argument("communicator or window"));
+    if (window == nullptr) return report(null_argument("window"));
+    if (const auto error = unusable(communicator)) return report(*error);
     const auto created = communicator->communicator->create_window(static_cast<std::byte*>(base), size_bytes);
     if (!created) return report(created.error());
-    *window = new weft_window{communicator, *created};
+    *window = new weft_window{communicator, communicator->generation, *created};
     return WEFT_SUCCESS;
   });
 }
@@ -148,6 +203,10 @@ weft_status_t weft_window_create(weft_communicator_t* communicator, void* base, 
 weft_status_t weft_window_destroy(weft_window_t* window) {
   return guarded([&] {
     if (window == nullptr) return WEFT_SUCCESS;
+    if (const auto error = unusable(window->owner, window->generation)) {
+      delete window;
+      return report(*error);
+    }
     const weft_status_t status = status_of(window->owner->communicator->destroy_window(window->window));
     delete window;
     return status;
@@ -158,6 +217,7 @@ weft_status_t weft_put(weft_window_t* window, const void* source, size_t size_by
                        int signal, weft_request_t* request) {
   return guarded([&] {
     if (window == nullptr) return report(null_argument("window"));
+    if (const auto error = unusable(window->owner, window->generation)) return report(*error);
     if (request == nullptr) return report(null_request());
     return hand_out(
         window->owner,

@@ -19,7 +19,7 @@ constexpr device::ReduceOp to_op(weft_op_t op) noexcept {
 }
 
 Result<collectives::engine::RequestId> start(weft_communicator_t* communicator, const UserCall& call) {
-  if (communicator == nullptr) return Error{ErrorCode::invalid_argument, "communicator is null"};
+  if (auto error = unusable(communicator)) return *std::move(error);
   return communicator->communicator->start(call);
 }
 
@@ -125,7 +125,7 @@ weft_status_t weft_start_barrier(weft_communicator_t* c, weft_request_t* request
 weft_status_t weft_start_send(weft_communicator_t* c, const void* send, size_t count, weft_type_t type, uint32_t peer,
                               weft_request_t* request) {
   return guarded([&] {
-    if (c == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator is null"});
+    if (const auto error = unusable(c)) return report(*error);
     if (request == nullptr) return report(null_request());
     return hand_out(c, c->communicator->start_send(send, count, to_type(type), weft::Rank{peer}), request);
   });
@@ -133,20 +133,20 @@ weft_status_t weft_start_send(weft_communicator_t* c, const void* send, size_t c
 weft_status_t weft_start_receive(weft_communicator_t* c, void* receive, size_t count, weft_type_t type, uint32_t peer,
                                  weft_request_t* request) {
   return guarded([&] {
-    if (c == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator is null"});
+    if (const auto error = unusable(c)) return report(*error);
     if (request == nullptr) return report(null_request());
     return hand_out(c, c->communicator->start_receive(receive, count, to_type(type), weft::Rank{peer}), request);
   });
 }
 weft_status_t weft_send(weft_communicator_t* c, const void* send, size_t count, weft_type_t type, uint32_t peer) {
   return guarded([&] {
-    if (c == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator is null"});
+    if (const auto error = unusable(c)) return report(*error);
     return finish_blocking(c, c->communicator->start_send(send, count, to_type(type), weft::Rank{peer}));
   });
 }
 weft_status_t weft_receive(weft_communicator_t* c, void* receive, size_t count, weft_type_t type, uint32_t peer) {
   return guarded([&] {
-    if (c == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator is null"});
+    if (const auto error = unusable(c)) return report(*error);
     return finish_blocking(c, c->communicator->start_receive(receive, count, to_type(type), weft::Rank{peer}));
   });
 }
@@ -173,9 +173,8 @@ weft_status_t weft_plan_free(weft_plan_t* plan) {
 weft_status_t weft_start_plan(weft_communicator_t* c, const weft_plan_t* plan, const void* send, void* receive,
                               size_t count, weft_type_t type, weft_op_t op, weft_request_t* request) {
   return guarded([&] {
-    if (c == nullptr || plan == nullptr) {
-      return report(weft::Error{weft::ErrorCode::invalid_argument, "communicator or plan is null"});
-    }
+    if (const auto error = unusable(c)) return report(*error);
+    if (plan == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "plan is null"});
     const UserCall call = reducing(plan->plan.contract.collective, send, receive, count, type, op);
     if (request == nullptr) return report(null_request());
     return hand_out(c, c->communicator->start_plan(plan->plan, call), request);

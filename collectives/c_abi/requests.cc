@@ -11,6 +11,7 @@ using collectives::engine::RequestId;
 
 struct Pending {
   weft_communicator* communicator;
+  std::uint64_t generation;
   RequestId id;
 };
 /// The group that this thread is in.
@@ -44,13 +45,14 @@ weft_request_t to_request(weft_communicator* communicator, RequestId id) noexcep
   weft_request_t request{};
   request.opaque[0] = reinterpret_cast<std::uintptr_t>(communicator);
   request.opaque[1] = id.index | std::uint64_t{id.generation} << 32;
+  request.opaque[2] = communicator->generation;
   return request;
 }
 
 weft_status_t finish_blocking(weft_communicator* communicator, const Result<RequestId>& started) {
   if (!started) return report(started.error());
   if (open_group.depth > 0) {
-    open_group.pending.push_back({communicator, *started});
+    open_group.pending.push_back({communicator, communicator->generation, *started});
     return WEFT_SUCCESS;
   }
   return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_patience()).status);
@@ -73,6 +75,11 @@ extern "C" {
 weft_status_t weft_test(weft_request_t* request, int* done) {
   return guarded([&] {
     if (request == nullptr || done == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
+    if (const auto error = unusable(communicator_of(*request), request->opaque[2])) {
+      *request = weft_request_t{};
+      *done = 1;
+      return report(*error);
+    }
     const weft::collectives::Answer answer = communicator_of(*request)->communicator->test(id_of(*request));
     *done = answer.is_over ? 1 : 0;
     if (answer.is_over) *request = weft_request_t{};
@@ -83,6 +90,10 @@ weft_status_t weft_test(weft_request_t* request, int* done) {
 weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
   return guarded([&] {
     if (request == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
+    if (const auto error = unusable(communicator_of(*request), request->opaque[2])) {
+      *request = weft_request_t{};
+      return report(*error);
+    }
     weft_communicator& communicator = *communicator_of(*request);
     const weft::collectives::Answer answer =
         communicator.communicator->wait(id_of(*request), patience_of(communicator, timeout_ns));
@@ -108,7 +119,12 @@ weft_status_t weft_group_end(void) {
     weft_status_t first = WEFT_SUCCESS;
     for (const Pending& entry : pending) {
       const auto& communicator = entry.communicator->communicator;
-      const weft::Status status = communicator->wait(entry.id, communicator->operation_patience()).status;
+      weft::Status status;
+      if (auto error = unusable(entry.communicator, entry.generation)) {
+        status = *std::move(error);
+      } else {
+        status = communicator->wait(entry.id, communicator->operation_patience()).status;
+      }
       if (!status && first == WEFT_SUCCESS) first = report(status.error());
     }
     return first;
@@ -118,6 +134,7 @@ weft_status_t weft_group_end(void) {
 weft_status_t weft_wait_signal(weft_window_t* window, uint32_t peer, uint64_t count, uint64_t timeout_ns) {
   return guarded([&] {
     if (window == nullptr) return report(weft::Error{weft::ErrorCode::invalid_argument, "window is null"});
+    if (const auto error = unusable(window->owner, window->generation)) return report(*error);
     return status_of(window->owner->communicator->wait_signal(window->window, weft::Rank{peer}, count,
                                                               patience_of(*window->owner, timeout_ns)));
   });

@@ -46,6 +46,20 @@ class Bench(unittest.TestCase):
     def test_allocated_memory(self):
         self.bench("all_reduce", "-N", "2", "--memory", "allocated", "-e", "1M", "-f", "32", *QUICK)
 
+    def test_results_that_cannot_be_written_are_refused_before_anything_is_measured(self):
+        for option, path in (("--json", "/nonexistent/results.json"), ("--report", "/proc/report"), ("--report", "/dev/null")):
+            with self.subTest(option=option, path=path):
+                text = self.bench("all_reduce", "-N", "2", "-e", "8", *QUICK, option, path, code=3)
+                self.assertNotIn("# all_reduce", text)
+                self.assertNotIn(" sum ", text)
+
+    def test_a_plan_file_that_is_none_is_an_error(self):
+        for path in ("/", "/dev/zero"):
+            with self.subTest(path=path):
+                result = weft("plan", "verify", path)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(path, result.stderr)
+
     def test_tcp_can_be_asked_for(self):
         text = self.bench("all_reduce", "-N", "2", "--transport", "tcp", "-e", "64K", "-f", "128", *QUICK)
         self.assertIn("# transport tcp: 0-1", text)

@@ -112,6 +112,39 @@ int churn(int rounds) {
   return 0;
 }
 
+/// What still names a communicator that was destroyed is told so, also when its place is taken by another one.
+int use_late() {
+  weft_communicator_t* world = create();
+  for (const bool has_successor : {false, true}) {
+    weft_communicator_t* twin = nullptr;
+    succeed(weft_duplicate(world, &twin), "duplicate");
+    float send = 1.0F, receive = 0.0F;
+    weft_request_t request;
+    weft_window_t* window = nullptr;
+    succeed(weft_window_create(twin, &send, sizeof send, &window), "window_create");
+    succeed(weft_group_begin(), "group_begin");
+    succeed(weft_start_all_reduce(twin, &send, &receive, 1, WEFT_F32, WEFT_SUM, &request), "start");
+    succeed(weft_barrier(twin), "barrier in a group");
+    weft_request_t copy = request;
+    succeed(weft_destroy(twin), "destroy");
+    require(receive == static_cast<float>(weft_size(world)), "destroy finishes what was started");
+    weft_communicator_t* successor = nullptr;
+    if (has_successor) succeed(weft_duplicate(world, &successor), "duplicate after");
+    int done = 0;
+    require(weft_group_end() == WEFT_ERROR_CLOSED, "group_end after destroy");
+    require(weft_wait(&request, 0) == WEFT_ERROR_CLOSED, "wait after destroy");
+    require(weft_test(&copy, &done) == WEFT_ERROR_CLOSED && done == 1, "test after destroy");
+    require(weft_wait_signal(window, 0, 1, 1) == WEFT_ERROR_CLOSED, "wait_signal after destroy");
+    require(weft_window_destroy(window) == WEFT_ERROR_CLOSED, "window_destroy after destroy");
+    if (!has_successor) require(weft_barrier(twin) == WEFT_ERROR_CLOSED, "barrier after destroy");
+    if (!has_successor) require(weft_destroy(twin) == WEFT_ERROR_CLOSED, "destroy after destroy");
+    succeed(weft_destroy(successor), "destroy the successor");
+  }
+  print_result(WEFT_SUCCESS);
+  succeed(weft_destroy(world), "destroy");
+  return 0;
+}
+
 /// Rank 0 calls something else, or ends a job in which others still wait.
 int disagree(const std::string& how) {
   weft_communicator_t* world = create();
@@ -204,6 +237,7 @@ int main(int argc, char** argv) {
   if (what == "send_then_destroy") return send_then_exit(true, std::stoul(how));
   if (what == "fork") return fork_after_create();
   if (what == "churn") return churn(std::stoi(how));
+  if (what == "use_late") return use_late();
   if (what == "disagree") return disagree(how);
   if (what == "hand_over") return hand_over(std::stoi(how));
   if (what == "abort") return abort_from_a_thread();

@@ -73,6 +73,12 @@ class Faults(unittest.TestCase):
             job.finish()
 
     @over_every_transport
+    def test_what_names_a_destroyed_communicator_is_told_so(self, environment):
+        with Job(2, "faults_program", "use_late", environment=environment) as job:
+            for lines in job.finish().values():
+                self.assertEqual(lines[0].split()[0], "success")
+
+    @over_every_transport
     def test_different_counts_are_named_by_both_sides(self, environment):
         with Job(2, "faults_program", "disagree", "count", environment=environment) as job:
             for lines in job.finish().values():

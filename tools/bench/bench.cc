@@ -1,8 +1,10 @@
 #include "tools/bench/bench.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -35,6 +37,26 @@ Status write_file(const std::string& path, const std::string& content) {
   return {};
 }
 
+/// That a file can be made there; nothing is changed.
+Status try_file(const std::string& path) {
+  const bool is_there = access(path.c_str(), F_OK) == 0;
+  if (!std::ofstream{path, std::ios::app}) return Error::from_errno(ErrorCode::system, "writing " + path, errno);
+  if (!is_there) (void)std::remove(path.c_str());
+  return {};
+}
+
+/// Before anything is measured, so that hours are not spent on results that nobody gets.
+Status try_outputs(const BenchContext& context, const BenchOutputs& outputs) {
+  if (context.rank != 0) return {};
+  if (!outputs.json_path.empty()) WEFT_TRY(try_file(outputs.json_path));
+  if (outputs.report_dir.empty()) return {};
+  if (mkdir(outputs.report_dir.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Error::from_errno(ErrorCode::system, "making the folder " + outputs.report_dir, errno);
+  }
+  WEFT_TRY(try_file(outputs.report_dir + "/results.json"));
+  return try_file(outputs.report_dir + "/index.html");
+}
+
 Status write_outputs(BenchContext& context, const BenchOutputs& outputs) {
   if (outputs.json_path.empty() && outputs.report_dir.empty()) return {};
   // The others wait asleep meanwhile, so that the limits are those of the machine and not of what was left of it.
@@ -46,9 +68,6 @@ Status write_outputs(BenchContext& context, const BenchOutputs& outputs) {
     }
     if (!outputs.json_path.empty()) WEFT_TRY(write_file(outputs.json_path, to_json(context.report)));
     if (!outputs.report_dir.empty()) {
-      if (mkdir(outputs.report_dir.c_str(), 0777) != 0 && errno != EEXIST) {
-        return Error::from_errno(ErrorCode::system, "making the folder " + outputs.report_dir, errno);
-      }
       WEFT_TRY(write_file(outputs.report_dir + "/results.json", to_json(context.report)));
       WEFT_TRY(write_file(outputs.report_dir + "/index.html", render_html(context.report)));
       context.say("# report: {}/index.html", outputs.report_dir);
@@ -58,6 +77,7 @@ Status write_outputs(BenchContext& context, const BenchOutputs& outputs) {
 }
 
 Status bench(BenchContext& context, const BenchOutputs& outputs) {
+  WEFT_TRY(try_outputs(context, outputs));
   WEFT_TRY_ASSIGN(context.description, describe(context.communicator));
   Report& report = context.report;
   report.title = outputs.title;
@@ -124,7 +144,11 @@ int run_bench(const BenchOptions& options, const BenchOutputs& outputs) {
   } else {
     code = conclude(context);
   }
-  weft_destroy(context.communicator);
+  if (weft_destroy(context.communicator) != WEFT_SUCCESS && code == kExitOk) {
+    fmt::print(stderr, "weft bench: rank {}: {}\n", context.rank,
+               weft_last_error());  // As a trace that was not written.
+    code = kExitFailed;
+  }
   return code;
 }
 
