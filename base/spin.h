@@ -39,8 +39,8 @@ class Spin {
   /// A yield is a system call of 0.3 us or more and lets others run: the clock is cheap next to it.
   static constexpr std::uint32_t kYieldsPerCheck = 4;
 
-  /// After so many empty polls (5 to 25 us) even a rank with a core of its own yields between polls: other processes may
-  /// have driven the rank that is waited for onto this very core, and then polling keeps it from answering. Where
+  /// After so many empty polls (5 to 25 us) even a rank with a core of its own yields between polls: other processes
+  /// may have driven the rank that is waited for onto this very core, and then polling keeps it from answering. Where
   /// nobody else wants the core, a yield returns at once. A multiple of both intervals.
   static constexpr std::uint32_t kPolitePolls = 256;
 

@@ -32,7 +32,8 @@ Result<std::vector<boost::asio::ip::tcp::endpoint>> resolve(const HostPort& addr
     std::memcpy(endpoint.data(), entry->ai_addr, entry->ai_addrlen);
     if (std::ranges::find(endpoints, endpoint) == endpoints.end()) endpoints.push_back(endpoint);
   }
-  std::stable_partition(endpoints.begin(), endpoints.end(), [](const auto& endpoint) { return endpoint.address().is_v4(); });
+  std::stable_partition(endpoints.begin(), endpoints.end(),
+                        [](const auto& endpoint) { return endpoint.address().is_v4(); });
   return endpoints;
 }
 

@@ -25,8 +25,8 @@ Status check_buffer(std::string_view which, const Span& span, std::size_t elemen
   }
   if (span.begin % element_size != 0) {
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("{}: the {} buffer at {:#x} is not aligned to its {}-byte elements", name_of(collective), which,
-                             span.begin, element_size)};
+                 fmt::format("{}: the {} buffer at {:#x} is not aligned to its {}-byte elements", name_of(collective),
+                             which, span.begin, element_size)};
   }
   return {};
 }

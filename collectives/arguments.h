@@ -23,7 +23,8 @@ struct UserCall {
 };
 
 /// The contract that the call asks for on rank `own` of `ranks`, with the placement its buffers have there.
-/// Errors: invalid_argument — a null or misaligned buffer, an overlap that is not in place, an unknown root, type or op;
+/// Errors: invalid_argument — a null or misaligned buffer, an overlap that is not in place, an unknown root, type or
+/// op;
 ///         out_of_range — the buffers would exceed the address space.
 Result<Contract> contract_of(const UserCall& call, Rank own, RankCount ranks);
 

@@ -24,9 +24,9 @@ std::string Communicator::describe() const {
                       ranks().value(), wiring_.shape.num_hosts(), wiring_.cores_per_host);
   text += fmt::format("  \"identity\": {}, \"kernels\": {},\n", json_string(job_->identity.source),
                       json_string(device::kernel_target()));
-  text += fmt::format("  \"waiting\": {},\n",
-                      json_string(wiring_.cores == Cores::crowded ? "yields at once: more ranks than cores"
-                                                                  : "polls, then sleeps"));
+  text += fmt::format(
+      "  \"waiting\": {},\n",
+      json_string(wiring_.cores == Cores::crowded ? "yields at once: more ranks than cores" : "polls, then sleeps"));
   text += "  \"ranks\": [\n";
   for (std::uint32_t peer = 0; peer < ranks().value(); ++peer) {
     const RankRecord& record = wiring_.ranks[peer];

@@ -12,7 +12,8 @@ class SharedSource final : public engine::MemorySource {
   }
   void release(std::byte* memory) override { (void)transport::shm::release_shared_memory(memory); }
   [[nodiscard]] device::MemoryKind kind_of(const std::byte* memory, std::size_t size_bytes) const noexcept override {
-    return transport::shm::find_shared_memory(memory, size_bytes) ? device::MemoryKind::shared : device::MemoryKind::host;
+    return transport::shm::find_shared_memory(memory, size_bytes) ? device::MemoryKind::shared
+                                                                  : device::MemoryKind::host;
   }
 };
 

@@ -175,8 +175,8 @@ class Connector {
           continue;
         }
         if (own.memory_domain != other.memory_domain) {
-          wiring_.reports[rank].not_taken.push_back(
-              fmt::format("shm: kept apart by name spaces ({} here, {} there)", own.memory_domain, other.memory_domain));
+          wiring_.reports[rank].not_taken.push_back(fmt::format("shm: kept apart by name spaces ({} here, {} there)",
+                                                                own.memory_domain, other.memory_domain));
           continue;
         }
         if (own.boot_id != other.boot_id) {
@@ -208,7 +208,8 @@ class Connector {
     return transport::tcp::create_tcp(options);
   }
 
-  /// WEFT_INTERFACE's, if it is set; else the address by which this rank reaches the service, then the other ordinary ones.
+  /// WEFT_INTERFACE's, if it is set; else the address by which this rank reaches the service, then the other ordinary
+  /// ones.
   Result<std::vector<std::string>> tcp_addresses() {
     std::vector<std::string> addresses;
     if (!settings_.is_set(Setting::interface)) addresses.push_back(session_.local_address());
@@ -328,13 +329,14 @@ class Connector {
       missing += fmt::format("{}{} -> {}: {}", missing.empty() ? "" : "; ", describe(own_), describe(rank), why);
       if (missing.size() > 2000) break;
     }
-    WEFT_TRY_ASSIGN(const Blobs all, session_.all_gather(group_, "all connected",
-                                                         std::as_bytes(std::span(missing)), deadline_));
+    WEFT_TRY_ASSIGN(const Blobs all,
+                    session_.all_gather(group_, "all connected", std::as_bytes(std::span(missing)), deadline_));
     for (const auto& blob : all) {
       if (blob.empty()) continue;
       const std::string text{reinterpret_cast<const char*>(blob.data()), blob.size()};
-      return Error{ErrorCode::peer_failed, "no transport connects " + text,
-                   "Check WEFT_TRANSPORTS, WEFT_INTERFACE and firewalls; raise WEFT_CONNECT_TIMEOUT if hosts are slow."};
+      return Error{
+          ErrorCode::peer_failed, "no transport connects " + text,
+          "Check WEFT_TRANSPORTS, WEFT_INTERFACE and firewalls; raise WEFT_CONNECT_TIMEOUT if hosts are slow."};
     }
     return {};
   }

@@ -18,36 +18,36 @@ namespace weft::collectives {
 
 /// What is known of one rank of a group.
 struct RankRecord {
-  std::string host;         ///< For people; nothing is decided by it.
+  std::string host;  ///< For people; nothing is decided by it.
   std::uint32_t pid = 0;
-  std::string boot_id;      ///< Of the running kernel.
+  std::string boot_id;  ///< Of the running kernel.
   /// The IPC name space and the device of /dev/shm: who gave processes different ones wants them apart, as hosts are.
   std::string memory_domain;
-  std::string host_id;      ///< WEFT_HOST_ID: ranks with different ones never try to share memory.
+  std::string host_id;  ///< WEFT_HOST_ID: ranks with different ones never try to share memory.
   std::vector<std::uint64_t> cores;
 };
 
 /// How this rank reaches one peer, and why not in a better way.
 struct PairReport {
-  std::string transport;                 ///< "shm", "tcp", or "self".
-  std::string description;               ///< Of the endpoint.
-  std::vector<std::string> not_taken;    ///< "shm: WEFT_HOST_ID differs", in order of preference.
+  std::string transport;               ///< "shm", "tcp", or "self".
+  std::string description;             ///< Of the endpoint.
+  std::vector<std::string> not_taken;  ///< "shm: WEFT_HOST_ID differs", in order of preference.
 };
 
 /// Connections between all ranks of a group: who is where, which transports serve which pairs.
 struct Wiring {
   std::vector<RankRecord> ranks;
   std::vector<std::unique_ptr<transport::Transport>> transports;
-  std::vector<engine::LinkInfo> links;   ///< By rank of the group.
-  std::vector<PairReport> reports;       ///< By rank of the group.
+  std::vector<engine::LinkInfo> links;  ///< By rank of the group.
+  std::vector<PairReport> reports;      ///< By rank of the group.
   Shape shape = Shape::flat(RankCount{1});
   Cores cores = Cores::enough;
-  std::uint32_t cores_per_host = 0;      ///< Of the host with the fewest.
+  std::uint32_t cores_per_host = 0;  ///< Of the host with the fewest.
 };
 
-/// Connects the ranks of `group`. Transports are tried in the order of WEFT_TRANSPORTS; a pair takes the first that both
-/// of its ranks proved to work. Collective over the group; Thread: blocking, at most WEFT_CONNECT_TIMEOUT.
-/// Errors: those of Session; mismatch — ranks have different settings that must be equal (both named);
+/// Connects the ranks of `group`. Transports are tried in the order of WEFT_TRANSPORTS; a pair takes the first that
+/// both of its ranks proved to work. Collective over the group; Thread: blocking, at most WEFT_CONNECT_TIMEOUT. Errors:
+/// those of Session; mismatch — ranks have different settings that must be equal (both named);
 ///         peer_failed — a pair that no transport serves, with what each said; all ranks then fail.
 Result<Wiring> connect_group(bootstrap::Session& session, const bootstrap::Group& group, const Settings& settings);
 

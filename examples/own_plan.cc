@@ -27,7 +27,8 @@ std::string star(unsigned n) {
   }
   for (unsigned r = 1; r < n; ++r) {
     const std::string out = std::to_string(n - 1 + r - 1);
-    hub += "  " + out + " send t" + out + " output[0.0] to " + std::to_string(r) + " after " + std::to_string(n - 2) + "\n";
+    hub += "  " + out + " send t" + out + " output[0.0] to " + std::to_string(r) + " after " + std::to_string(n - 2) +
+           "\n";
   }
   return "weft-plan 1\nname star\ncollective all_reduce\nranks " + std::to_string(n) +
          "\nroot 0\nplacement out_of_place\nparts 1\nlanes 1\ntransfers " + std::to_string(2 * (n - 1)) +

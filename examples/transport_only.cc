@@ -1,5 +1,5 @@
-// Weft as a transport, without collectives: rank 0 writes blocks into rank 1's memory, which is told when each is there.
-// `weft run -n 2 -- build/release/examples/transport_only`
+// Weft as a transport, without collectives: rank 0 writes blocks into rank 1's memory, which is told when each is
+// there. `weft run -n 2 -- build/release/examples/transport_only`
 #include <cstdio>
 #include <cstring>
 #include <vector>

@@ -21,7 +21,7 @@ struct Registration {
   std::byte* base = nullptr;
   std::uint64_t size_bytes = 0;
   device::MemoryKind kind = device::MemoryKind::host;
-  RegionKey key;         ///< For peers.
+  RegionKey key;             ///< For peers.
   std::uint64_t handle = 0;  ///< For the transport (lkey, table index).
 };
 

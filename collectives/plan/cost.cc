@@ -194,8 +194,7 @@ double Simulation::execute(Graph::Node node, double ready_ns) {
       // Straight from the peer's memory the reduction is done while the bytes move: the slower of the two counts.
       if (step.kind == StepKind::receive_reduce) {
         const double reduce_ns = bytes / model_.reduce_bytes_per_ns;
-        busy_ns = cost.moved_by_processor ? cost.per_step_ns + std::max(reduce_ns, move_ns)
-                                          : busy_ns + reduce_ns;
+        busy_ns = cost.moved_by_processor ? cost.per_step_ns + std::max(reduce_ns, move_ns) : busy_ns + reduce_ns;
       }
       break;
     }

@@ -15,7 +15,7 @@ struct LinkCost {
   double bytes_per_ns = 1;  ///< Of one direction of this pair; transfers that share it take turns.
   /// The same for bytes that the sender wrote in this plan, so that they lie modified in its cache; 0: no difference.
   double fresh_bytes_per_ns = 0;
-  double per_step_ns = 0;   ///< What a processor does for one end of a transfer, whatever its size.
+  double per_step_ns = 0;  ///< What a processor does for one end of a transfer, whatever its size.
   /// The receiver's processor moves the bytes (memory that both map); else a device does, and the processor is free.
   bool moved_by_processor = false;
   /// What each end's processor copies into or out of the link (sockets); 0 if it touches no bytes.

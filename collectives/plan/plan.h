@@ -14,9 +14,9 @@ namespace weft::collectives::plan {
 /// The three buffers that a rank's steps may name.
 enum class Buffer : std::uint8_t { input, output, scratch };
 
-/// One chunk of one buffer of one rank. Chunk numbers count through the buffer: block b, part p of a plan with k parts a
-/// block is chunk b*k + p. A scratch chunk has the size of part (chunk % k). In a plan that is in place, the shared block
-/// is always named through the larger buffer (see Contract), so that two names never mean the same bytes.
+/// One chunk of one buffer of one rank. Chunk numbers count through the buffer: block b, part p of a plan with k parts
+/// a block is chunk b*k + p. A scratch chunk has the size of part (chunk % k). In a plan that is in place, the shared
+/// block is always named through the larger buffer (see Contract), so that two names never mean the same bytes.
 struct Location {
   Rank rank;
   Buffer buffer = Buffer::input;
@@ -47,17 +47,18 @@ struct Step {
 
 /// A collective as a graph of steps for all ranks at once. Pure data: who made it does not matter, verify() decides.
 ///
-/// Order: a step starts after all steps in `after` completed. The data of a receive moves after its send started and after
-/// itself started; a receive completes after its data moved. A send completes after its source was read. Nothing else
-/// orders anything: not the position in the list, not the lane, not the order of two transfers between the same ranks.
+/// Order: a step starts after all steps in `after` completed. The data of a receive moves after its send started and
+/// after itself started; a receive completes after its data moved. A send completes after its source was read. Nothing
+/// else orders anything: not the position in the list, not the lane, not the order of two transfers between the same
+/// ranks.
 struct Plan {
   std::string name;  ///< The algorithm's, for people.
   Contract contract;
-  std::uint32_t parts_per_block = 1;            ///< k above: a block of `count` elements splits into k balanced parts.
+  std::uint32_t parts_per_block = 1;  ///< k above: a block of `count` elements splits into k balanced parts.
   std::uint32_t lanes = 1;
   std::uint32_t num_transfers = 0;
-  std::vector<std::uint32_t> scratch_chunks;    ///< Per rank.
-  std::vector<std::vector<Step>> steps;         ///< Per rank. In a focused plan (see PlanBuilder) only one rank's are there.
+  std::vector<std::uint32_t> scratch_chunks;  ///< Per rank.
+  std::vector<std::vector<Step>> steps;  ///< Per rank. In a focused plan (see PlanBuilder) only one rank's are there.
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
@@ -69,8 +70,8 @@ constexpr bool is_transfer(StepKind kind) noexcept {
 std::string_view name_of(StepKind kind) noexcept;
 std::string_view name_of(Buffer buffer) noexcept;
 
-/// A number that differs for plans that differ in anything that ranks must agree on: contract, parts, transfers (number,
-/// ends, combination). It can be computed from a complete plan only. Thread: any.
+/// A number that differs for plans that differ in anything that ranks must agree on: contract, parts, transfers
+/// (number, ends, combination). It can be computed from a complete plan only. Thread: any.
 std::uint64_t hash_of(const Plan& plan) noexcept;
 
 }  // namespace weft::collectives::plan

@@ -35,8 +35,13 @@ inline constexpr std::uint64_t kBeyondCache = std::uint64_t{16} << 20;
 /// stream moved 2.3 GB/s between network namespaces. Most of that is copying at both ends, during which a rank does
 /// nothing else, at twice that speed each. The link itself is fast: what limits it in a cluster is the host's port.
 inline constexpr plan::LinkCost kTcp{
-    
-    .latency_ns = 8000, .bytes_per_ns = 20, .fresh_bytes_per_ns = 0, .per_step_ns = 1000, .moved_by_processor = false, .end_bytes_per_ns = 5};
+
+    .latency_ns = 8000,
+    .bytes_per_ns = 20,
+    .fresh_bytes_per_ns = 0,
+    .per_step_ns = 1000,
+    .moved_by_processor = false,
+    .end_bytes_per_ns = 5};
 
 /// The machine of a group in the few numbers that a choice depends on. They must be equal on all ranks, or ranks choose
 /// different algorithms (which the comparison of plans turns into an error): take them from what all ranks know.

@@ -46,8 +46,7 @@ class Window {
   explicit Window(weft_window_t* window) : window_(window) {}
   Outcome<Request> put(std::span<const std::byte> source, std::uint32_t peer, std::uint64_t offset, int signal) {
     weft_request_t request;
-    const weft_status_t status =
-        weft_put(window_.get(), source.data(), source.size(), peer, offset, signal, &request);
+    const weft_status_t status = weft_put(window_.get(), source.data(), source.size(), peer, offset, signal, &request);
     if (status != WEFT_SUCCESS) return Failure::last(status);
     return Request{request};
   }

@@ -14,15 +14,15 @@ namespace {
 
 using Kind = Completion::Kind;
 
-#define WEFT_SKIP_WITHOUT_WRITE()                               \
+#define WEFT_SKIP_WITHOUT_WRITE()                          \
   if (capabilities().large_path != LargePath::write) {     \
     GTEST_SKIP() << "this link moves large data by reads"; \
   }
-#define WEFT_SKIP_WITHOUT_READ()                                                                           \
+#define WEFT_SKIP_WITHOUT_READ()                                                                      \
   if (capabilities().large_path != LargePath::read || capabilities().plain_path != PlainPath::read) { \
     GTEST_SKIP() << "this link cannot read plain memory";                                             \
   }
-#define WEFT_SKIP_WITHOUT_MAPPING()                            \
+#define WEFT_SKIP_WITHOUT_MAPPING()                       \
   if (!capabilities().maps_shared_memory) {               \
     GTEST_SKIP() << "this link maps no memory of a peer"; \
   }

@@ -113,8 +113,9 @@ TEST(ShmRing, RoomComesBackInEighthsAndTheWaitingWriterSeesIt) {
 }
 
 TEST(ShmRing, WordsThatMakeNoSenseAreNoMessage) {
-  for (const std::uint64_t word : {std::uint64_t{0x1'0000'0000}, std::uint64_t{0x1'f000'0000},
-                                   std::uint64_t{0x1'1000'0000 | (Line::kInlineMax + 1)}, std::uint64_t{0x1'2fff'ffff}}) {
+  for (const std::uint64_t word :
+       {std::uint64_t{0x1'0000'0000}, std::uint64_t{0x1'f000'0000},
+        std::uint64_t{0x1'1000'0000 | (Line::kInlineMax + 1)}, std::uint64_t{0x1'2fff'ffff}}) {
     TestRing ring;
     auto* first = reinterpret_cast<Line*>(ring.memory.data() + kPageSize);
     first->control.store(word);

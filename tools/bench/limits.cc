@@ -147,10 +147,8 @@ std::vector<Limit> measure_limits() {
   const Mapping result;
   if (result.get() != nullptr) {
     const double us = best_us(kRuns, [&] { reduce(result.get(), left.get(), right.get(), kLarge / sizeof(float)); });
-    limits.push_back({"mapped reduction",
-                      "64 MiB of f32 sums, one core, best of 5",
-                      gigabytes_per_second(kLarge, us),
-                      {}});
+    limits.push_back(
+        {"mapped reduction", "64 MiB of f32 sums, one core, best of 5", gigabytes_per_second(kLarge, us), {}});
   }
   if (auto tcp = tcp_limit(left.get(), right.get())) limits.push_back(std::move(*tcp));
   return limits;

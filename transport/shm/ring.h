@@ -157,8 +157,8 @@ class RingReader : public RingView {
            static_cast<std::uint32_t>(lines_read_ + 1);
   }
 
-  /// Asks for the lines where the next longer message would lie. Done with every look at the control word, the lines come
-  /// together with the word that announces them, not after it: one journey between the caches in place of two.
+  /// Asks for the lines where the next longer message would lie. Done with every look at the control word, the lines
+  /// come together with the word that announces them, not after it: one journey between the caches in place of two.
   void prefetch_bulk() const noexcept {
     constexpr std::size_t kAhead = 512;
     const std::byte* place = bulk(bulk_read_);

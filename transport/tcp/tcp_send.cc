@@ -259,8 +259,8 @@ std::uint64_t TcpEndpoint::bytes_unacknowledged() const noexcept {
   for (const Stream& stream : streams_) {
     int queued = 0;
     if (!stream.fd.is_open() || ::ioctl(stream.fd.get(), SIOCOUTQ, &queued) != 0) continue;
-    // A connection that is over (a peer that has left answers late bytes with a reset) acknowledges nothing any more, but
-    // the kernel goes on counting.
+    // A connection that is over (a peer that has left answers late bytes with a reset) acknowledges nothing any more,
+    // but the kernel goes on counting.
     tcp_info info{};
     socklen_t size = sizeof info;
     const bool is_known = ::getsockopt(stream.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
