@@ -106,6 +106,17 @@ class Bench(unittest.TestCase):
         self.assertEqual(document["ranks"], 2)
         self.assertIn("memcpy", [limit["name"] for limit in document["limits"]])
 
+    def test_rank_0_alone_may_be_given_the_outputs(self):
+        with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
+            results = os.path.join(folder, "results.json")
+            script = f"""[ "$WEFT_RANK" = 0 ] && outputs="--json {results}"
+                         exec "{WEFT}" bench all_reduce -b 8 -e 64 -n 5 $outputs"""
+            done = subprocess.run([WEFT, "run", "-n", "2", "--", "sh", "-c", script], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(results, encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["ranks"], 2)
+
     def test_nonsense_is_refused_before_anything_starts(self):
         for arguments in (["-b", "1M", "-e", "8"], ["-f", "1"], ["-d", "complex"], ["-o", "xor"], ["-r", "2"],
                           ["-b", "lots"], ["-c", "2"], ["--memory", "none"], ["-i", "0"], ["--hosts", "3"]):

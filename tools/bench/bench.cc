@@ -58,9 +58,10 @@ Status try_outputs(const BenchContext& context, const BenchOutputs& outputs) {
 }
 
 Status write_outputs(BenchContext& context, const BenchOutputs& outputs) {
-  if (outputs.json_path.empty() && outputs.report_dir.empty()) return {};
-  // The others wait asleep meanwhile, so that the limits are those of the machine and not of what was left of it.
-  if (context.rank == 0) {
+  // The others wait asleep meanwhile, so that the limits are those of the machine and not of what was left of it. All
+  // ranks come to the barrier: a launcher may have given --json to rank 0 alone.
+  const bool is_wanted = !outputs.json_path.empty() || !outputs.report_dir.empty();
+  if (context.rank == 0 && is_wanted) {
     context.report.limits = measure_limits();
     for (const Limit& limit : context.report.limits) {
       context.say("# limit {}: {:.2f} GB/s{} ({})", limit.name, limit.bandwidth_gbs.value_or(0),
