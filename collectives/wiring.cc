@@ -11,6 +11,7 @@
 
 #include "base/cores.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/wire.h"
 #include "bootstrap/interfaces.h"
 #include "transport/shm/shm_transport.h"
@@ -89,10 +90,8 @@ std::vector<std::string> split_list(const std::string& text) {
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string part = text.substr(begin, end - begin);
-    part.erase(0, part.find_first_not_of(' '));
-    part.erase(part.find_last_not_of(' ') + 1);
-    if (!part.empty()) parts.push_back(part);
+    const std::string_view part = trimmed(std::string_view{text}.substr(begin, end - begin));
+    if (!part.empty()) parts.emplace_back(part);
     begin = end + 1;
   }
   return parts;
