@@ -56,7 +56,6 @@ class Engine {
     std::vector<LinkInfo> links;                    ///< By rank.
     std::vector<transport::Transport*> transports;  ///< At most kTransportsMax; outlive the engine.
     MemorySource* memory = nullptr;                 ///< Outlives the engine.
-    device::Device* host = nullptr;                 ///< Usually host_device().
     /// Finds the device that owns an address, or null where the CPU may touch it.
     std::function<device::Device*(const void*)> device_of;
     std::uint64_t eager_limit = 0;  ///< 0: each link's advice. Equal on all ranks.
@@ -228,7 +227,7 @@ class Engine {
   void run_tasks();
   void retry_later(const Task& task) { retries_.push_back(task); }
   void record(const Operation& operation);
-  [[nodiscard]] UserBuffer user_buffer(const void* base, std::uint64_t size_bytes) const;
+  [[nodiscard]] OwnedBuffer owned_buffer(const void* base, std::uint64_t size_bytes) const;
 
   // engine_failure.cc
   void fail_operation(Operation& operation, const Error& cause);
@@ -253,14 +252,16 @@ class Engine {
   void finish_with_partner(Operation& operation);
 
   // engine_local.cc: bytes.
-  struct Piece {
-    std::byte* data = nullptr;
-    std::uint64_t size_bytes = 0;
-    device::Device* device = nullptr;  ///< Null: the CPU may touch it.
+  struct Source {
+    const std::byte* data = nullptr;
+    device::Device* device = nullptr;
+    Source(const std::byte* bytes, device::Device* owner) noexcept : data(bytes), device(owner) {}
+    Source(const Piece& piece) noexcept : data(piece.data), device(piece.device) {}  // NOLINT(google-explicit-constructor)
   };
-  [[nodiscard]] Piece piece(Operation& operation, std::uint32_t slot, const ProgramStep& step,
-                            const Operand& operand) const;
   void run_local(const Task& task);
+  /// `to` = from, `to` = left op right, as the task's step does it. True if it is done already.
+  bool start_copy(const Task& task, const Piece& to, const Source& from);
+  bool start_reduce(const Task& task, const Piece& to, const Source& left, const Source& right);
   /// Starts destination = bytes, or destination = operand op bytes; true if it is done already.
   bool start_combine(const Task& task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes);
   bool start_on(device::Device* device, const Task& task, device::Ticket ticket);
@@ -329,7 +330,7 @@ class Engine {
   Options options_;
   std::vector<Link> links_;
   Arena arena_;
-  std::deque<Operation> operations_;
+  std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_operations_;
   std::array<Operation*, kInFlightMax> collectives_{};
   std::array<CallWire, kCalled> called_{};  ///< The latest collectives, for the description of mismatches.
@@ -338,6 +339,7 @@ class Engine {
   std::uint32_t last_report_ = 0;           ///< completed_ when the peers were last told.
   bool report_is_due_ = false;
   std::uint32_t num_in_flight_ = 0;
+  std::uint32_t num_parked_ = 0;  ///< Messages, of all links.
   std::vector<Task> tasks_;  ///< A queue: tasks_[first_task_..] are to be run.
   std::size_t first_task_ = 0;
   std::vector<Task> retries_;

@@ -161,6 +161,7 @@ void Engine::apply(const Task& task, const MessageHeaderWire& header, std::span<
 
 void Engine::park(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
   link.parked.push_back({header, {payload.begin(), payload.end()}});
+  ++num_parked_;
 }
 
 std::uint64_t Engine::parked_bytes() const noexcept {
@@ -190,6 +191,7 @@ void Engine::unpark(const Task& task) {
     }
     const Parked parked = std::move(link.parked[i]);
     link.parked.erase(link.parked.begin() + static_cast<std::ptrdiff_t>(i));
+    --num_parked_;
     apply(task, parked.header, parked.payload);
   }
 }

@@ -35,7 +35,7 @@ void Engine::begin_receive(const Task& task) {
   const ProgramStep& step = operation.program->steps[task.step];
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot, step, step.destination);
 
   if (to.size_bytes > link.eager_limit && link.capabilities.large_path == transport::LargePath::write) {
     if (link.is_closed) return fail_closed(link, operation);
@@ -75,13 +75,13 @@ void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<cons
   Operation& operation = *task.operation;
   const ProgramStep& step = operation.program->steps[task.step];
   StepState& state = operation.state(task.slot, task.step);
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot, step, step.destination);
   if (offset != state.progress_bytes || payload.size() > to.size_bytes - offset ||
       payload.size() % operation.program->element_size != 0) {
     return protocol_error(links_[step.peer], "data that does not fit its transfer");
   }
   const bool on_device = to.device != nullptr || (step.kind == plan::StepKind::receive_reduce &&
-                                                  piece(operation, task.slot, step, step.source).device != nullptr);
+                                                  operation.piece(task.slot, step, step.source).device != nullptr);
   if (on_device && to.size_bytes > 0) {
     // The message's bytes are gone after the next poll, and a device takes its time: keep them until all are here.
     if (state.buffer == nullptr) {
@@ -104,7 +104,7 @@ void Engine::read_available(const Task& task) {
   const ProgramStep& step = operation.program->steps[task.step];
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot, step, step.destination);
   if (state.is_staged) {
     state.phase = Phase::posting_place;
     state.place = {};
@@ -123,7 +123,7 @@ void Engine::post_read(const Task& task) {
   const ProgramStep& step = operation.program->steps[task.step];
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot, step, step.destination);
   const bool in_place = step.kind == plan::StepKind::receive && to.device == nullptr;
   if (!in_place && state.buffer == nullptr) {
     auto buffer = arena_.acquire(to.size_bytes);
@@ -145,7 +145,7 @@ void Engine::combine_landed(const Task& task) {
   const StepState& state = task.operation->state(task.slot, task.step);
   if (state.buffer == nullptr) return after_combine(task);
   const ProgramStep& step = task.operation->program->steps[task.step];
-  const Piece to = piece(*task.operation, task.slot, step, step.destination);
+  const Piece to = task.operation->piece(task.slot, step, step.destination);
   if (start_combine(task, 0, state.buffer, to.size_bytes)) after_combine(task);
 }
 

@@ -60,7 +60,7 @@ void Engine::begin_send(const Task& task) {
     return retry_later(task);
   }
 
-  const Piece from = piece(operation, task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot, step, step.source);
   const bool fits_message = from.size_bytes <= link.eager_limit;
   const bool needs_bounce = from.device != nullptr && from.size_bytes > 0 &&
                             (fits_message || !link.capabilities.moves_device_memory || travels_in_messages(link));
@@ -111,7 +111,7 @@ void Engine::post_data(const Task& task) {
   const ProgramStep& step = operation.program->steps[task.step];
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
-  const Piece from = piece(operation, task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot, step, step.source);
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
   MessageHeaderWire header = header_of(task, MessageKind::data);
   do {
@@ -146,7 +146,7 @@ void Engine::post_write(const Task& task) {
   const ProgramStep& step = operation.program->steps[task.step];
   StepState& state = operation.state(task.slot, task.step);
   Link& link = links_[step.peer];
-  const Piece from = piece(operation, task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot, step, step.source);
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
   auto place = place_of(operation, link, data);
   if (!place) return fail_at(link, place.error());

@@ -247,7 +247,7 @@ void Engine::end_put(Put& put) {
 void Engine::copy_now(std::byte* to, const std::byte* from, std::uint64_t size_bytes) {
   device::Device* device = options_.device_of(to);
   if (device == nullptr) device = options_.device_of(from);
-  if (device == nullptr) device = options_.host;
+  if (device == nullptr) device = &device::host_device();
   const device::Ticket ticket = device->copy(to, from, size_bytes);
   while (!device->is_done(ticket)) {
   }

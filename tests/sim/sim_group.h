@@ -61,7 +61,6 @@ class SimGroup {
         engine.links.push_back({endpoint, 0, "rank " + std::to_string(peer)});
       }
       engine.memory = memories_.back().get();
-      engine.host = &device::host_device();
       engine.device_of = device_of;
       engine.slicing = {slice_bytes, in_flight};
       engine.clock = &cluster_.clock();
