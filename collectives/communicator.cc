@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "base/wire.h"
 #include "collectives/shared_source.h"
-#include "device/devices.h"
 
 namespace weft::collectives {
 namespace {
@@ -39,11 +38,6 @@ engine::SlicingLimits slicing_of(const Settings& settings) {
     limits.in_flight = static_cast<std::uint32_t>(wanted);
   }
   return limits;
-}
-
-device::Device* device_or_null(const void* memory) {
-  device::Device& device = device::device_of(static_cast<const std::byte*>(memory));
-  return &device == &device::host_device() ? nullptr : &device;
 }
 
 std::vector<transport::Transport*> pointers_to(const std::vector<std::unique_ptr<transport::Transport>>& transports) {
@@ -121,7 +115,6 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   options.links = wiring_.links;
   options.transports = waitable_.transports;
   options.memory = &shared_source();
-  options.device_of = device_or_null;
   options.eager_limit = job_->settings.bytes(Setting::eager_limit);
   options.slicing = slicing_of(job_->settings);
   options.clock = &steady_clock();
@@ -185,9 +178,7 @@ void Communicator::trim_programs() {
 Status Communicator::make_room() {
   trim_programs();
   if (engine_->has_room()) return {};
-  if (!wait_until(waitable_, timeout_, [this] {
-        return engine_->has_room() || engine_->failure();
-      })) {
+  if (!wait_until(waitable_, timeout_, [this] { return engine_->has_room() || engine_->failure(); })) {
     return Error{ErrorCode::timeout, "64 operations are in flight and none of them finishes"};
   }
   if (engine_->failure()) return *engine_->failure();
@@ -384,9 +375,8 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
 Status Communicator::destroy_window(std::uint32_t window) {
   WEFT_ENTER();
   engine_->start_closing_window(window);
-  const bool is_quiet = wait_until(waitable_, timeout_, [&] {
-    return engine_->failure().has_value() || engine_->is_window_quiet(window);
-  });
+  const bool is_quiet = wait_until(waitable_, timeout_,
+                                   [&] { return engine_->failure().has_value() || engine_->is_window_quiet(window); });
   if (engine_->failure()) return *engine_->failure();
   if (!is_quiet) {
     return Error{ErrorCode::timeout, fmt::format("window {}: some ranks have not destroyed it", window),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "device/devices.h"
 
 namespace weft::collectives::engine {
 
@@ -39,7 +40,7 @@ OwnedBuffer Engine::owned_buffer(const void* base, std::uint64_t size_bytes) con
   // The const of an input is kept by the plan: no verified plan writes one. Only where input and output are the same
   // memory is it cast away for real.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(base));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-  return {bytes, size_bytes, size_bytes == 0 || base == nullptr ? nullptr : options_.device_of(base)};
+  return {bytes, size_bytes, size_bytes == 0 || base == nullptr ? nullptr : device::owner_of(bytes)};
 }
 
 Operation* Engine::acquire_operation(const Program& program, Channel channel, const void* input, void* output) {
@@ -150,8 +151,8 @@ void Engine::run_tasks() {
   first_task_ = 0;
 }
 
-void Engine::run(const Task& task) {
-  switch (task.operation->program->steps[task.step].kind) {
+void Engine::run(Task task) {
+  switch (task.operation->program->steps[task.step()].kind) {
     case plan::StepKind::send: return run_send(task);
     case plan::StepKind::receive:
     case plan::StepKind::receive_reduce: return run_receive(task);
@@ -160,21 +161,22 @@ void Engine::run(const Task& task) {
   }
 }
 
-void Engine::complete(const Task& task) {
+void Engine::complete(Task task) {
   Operation& operation = *task.operation;
   const Program& program = *operation.program;
-  StepState& state = operation.state(task.slot, task.step);
+  StepState& state = operation.state(task.slot(), task.step());
   state.phase = Phase::complete;
   if (state.buffer != nullptr) {
     arena_.release(state.buffer);
     state.buffer = nullptr;
   }
-  const ProgramStep& step = program.steps[task.step];
+  const ProgramStep& step = program.steps[task.step()];
   for (std::uint32_t next = 0; next < step.num_after; ++next) {
     const std::uint32_t successor = program.after[step.first_after + next];
-    if (--operation.state(task.slot, successor).before_left == 0) tasks_.push_back({&operation, task.slot, successor});
+    if (--operation.state(task.slot(), successor).before_left == 0)
+      tasks_.push_back({&operation, task.slot(), successor});
   }
-  if (--operation.slots[task.slot].steps_left == 0) finish_slice(operation, task.slot);
+  if (--operation.slots[task.slot()].steps_left == 0) finish_slice(operation, task.slot());
 }
 
 void Engine::average(Operation& operation, std::uint32_t slice) {
@@ -269,7 +271,7 @@ bool Engine::progress() {
   bool worked = false;
   if (!retries_.empty()) {
     std::swap(retries_, retrying_);
-    for (const Task& task : retrying_) {
+    for (Task task : retrying_) {
       if (task.operation->in_flight) run(task);
     }
     retrying_.clear();

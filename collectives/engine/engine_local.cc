@@ -9,63 +9,61 @@ namespace weft::collectives::engine {
 Piece Operation::slice_piece(std::uint32_t slot, const ProgramStep& step, const Operand& operand) noexcept {
   const OwnedBuffer& owner = buffer(operand.buffer);
   const Range range = program->slice_of(step.part_elems, slots[slot].slice);
-  const std::uint64_t within = operand.buffer == plan::Buffer::scratch ? slot * program->scratch_bytes
-                                                                       : range.begin * program->element_size;
+  const std::uint64_t within =
+      operand.buffer == plan::Buffer::scratch ? slot * program->scratch_bytes : range.begin * program->element_size;
   return {owner.base + operand.begin_bytes + within, range.size() * program->element_size, owner.device};
 }
 
-void Engine::run_local(const Task& task) {
+void Engine::run_local(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  const Piece to = operation.piece(task.slot, step, step.destination);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  const Piece to = operation.piece(task.slot(), step, step.destination);
   if (to.size_bytes == 0) return complete(task);
-  const Piece from = operation.piece(task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot(), step, step.source);
   bool is_done = false;
   if (step.kind == plan::StepKind::copy) {
     is_done = start_copy(task, to, from);
   } else {
-    is_done = start_reduce(task, to, from, operation.piece(task.slot, step, step.second));
+    is_done = start_reduce(task, to, from, operation.piece(task.slot(), step, step.second));
   }
   if (is_done) complete(task);
 }
 
-bool Engine::start_copy(const Task& task, const Piece& to, const Source& from) {
+bool Engine::start_copy(Task task, const Piece& to, const Source& from) {
   device::Device* const device = to.device != nullptr ? to.device : from.device;
   if (device != nullptr) return start_on(device, task, device->copy(to.data, from.data, to.size_bytes));
-  device::copy_bytes(to.data, from.data, to.size_bytes, task.operation->program->steps[task.step].stores);
+  device::copy_bytes(to.data, from.data, to.size_bytes, task.operation->program->steps[task.step()].stores);
   return true;
 }
 
-bool Engine::start_reduce(const Task& task, const Piece& to, const Source& left, const Source& right) {
+bool Engine::start_reduce(Task task, const Piece& to, const Source& left, const Source& right) {
   const Program& program = *task.operation->program;
   const std::uint64_t count = to.size_bytes / program.element_size;
-  device::Device* const device = to.device != nullptr     ? to.device
-                                 : left.device != nullptr ? left.device
-                                                          : right.device;
+  device::Device* const device = to.device != nullptr ? to.device : left.device != nullptr ? left.device : right.device;
   if (device == nullptr) {
-    program.steps[task.step].reduce(to.data, left.data, right.data, count);
+    program.steps[task.step()].reduce(to.data, left.data, right.data, count);
     return true;
   }
   return start_on(device, task,
                   device->reduce(to.data, left.data, right.data, count, program.call.type, program.call.op));
 }
 
-bool Engine::start_on(device::Device* device, const Task& task, device::Ticket ticket) {
+bool Engine::start_on(device::Device* device, Task task, device::Ticket ticket) {
   if (ticket == device::Ticket::done) return true;
-  task.operation->state(task.slot, task.step).phase = Phase::computing;
+  task.operation->state(task.slot(), task.step()).phase = Phase::computing;
   computing_.push_back({task, device, ticket});
   return false;
 }
 
-bool Engine::start_combine(const Task& task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes) {
+bool Engine::start_combine(Task task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes) {
   if (size_bytes == 0) return true;
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
+  const ProgramStep& step = operation.program->steps[task.step()];
   const Source landed{bytes, nullptr};
-  const Piece whole = operation.piece(task.slot, step, step.destination);
+  const Piece whole = operation.piece(task.slot(), step, step.destination);
   const Piece to{whole.data + offset, size_bytes, whole.device};
   if (step.kind == plan::StepKind::receive) return start_copy(task, to, landed);
-  const Piece operand = operation.piece(task.slot, step, step.source);
+  const Piece operand = operation.piece(task.slot(), step, step.source);
   return start_reduce(task, to, {operand.data + offset, operand.device}, landed);
 }
 
@@ -83,7 +81,7 @@ void Engine::poll_devices() {
       finish_with_partner(*work.task.operation);
       continue;
     }
-    const plan::StepKind kind = work.task.operation->program->steps[work.task.step].kind;
+    const plan::StepKind kind = work.task.operation->program->steps[work.task.step()].kind;
     if (kind == plan::StepKind::send) {
       run(work.task);
     } else if (plan::is_transfer(kind)) {
