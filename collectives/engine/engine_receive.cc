@@ -154,6 +154,12 @@ void Engine::after_combine(const Task& task) {
   const Link& link = links_[task.operation->program->steps[task.step].peer];
   const bool was_read = state.has_place && link.capabilities.large_path == transport::LargePath::read;
   if (!was_read) return complete(task);
+  if (link.endpoint->is_revoked()) [[unlikely]] {
+    // The peer failed, and what was read may be of its memory's next use: the step never completes.
+    state.phase = Phase::awaiting_read;
+    if (link.is_closed) fail_closed(link, *task.operation);
+    return;
+  }
   state.phase = Phase::posting_consumed;
   post_consumed(task);
 }

@@ -173,6 +173,7 @@ Result<RequestId> Engine::start_put(std::uint32_t window, const void* source, st
 }
 
 void Engine::run_put(Put& put) {
+  if (put.is_posted) return;
   Link& link = links_[put.peer];
   Window& window = windows_[put.window];
   const RemoteWindow& remote = window.remote[put.peer];
@@ -184,7 +185,6 @@ void Engine::run_put(Put& put) {
   MessageHeaderWire header;
   header.transfer = put.window;
   if (!put.bytes_done && put.size_bytes > link.eager_limit && remote.is_writable && !remote.is_shared) {
-    if (put.is_posted) return;
     if (!put.registration) {
       auto* base = const_cast<std::byte*>(put.source);  // NOLINT(cppcoreguidelines-pro-type-const-cast): only read.
       const device::MemoryKind kind = options_.device_of(base) != nullptr
@@ -208,6 +208,12 @@ void Engine::run_put(Put& put) {
     if (!target) return refused(link, target.error());
     copy_now(*target, put.source, put.size_bytes);
     put.bytes_done = true;
+    if (link.endpoint->is_revoked()) {
+      // The peer failed, and its window may be gone already.
+      put.is_posted = true;
+      if (link.is_closed) fail_at(link, Error{ErrorCode::closed, "the peer closed the link"});
+      return;
+    }
   }
   while (!put.bytes_done) {
     const std::uint64_t size = std::min(put.size_bytes - put.progress_bytes, link.payload_max);

@@ -193,6 +193,30 @@ std::string ShmEndpoint::describe() const {
                      parts_.plain_path == PlainPath::read ? "process_vm_readv" : "messages");
 }
 
+/// No peer takes bytes for good that were written into revoked memory:
+///   owner:  A store `revoked`;              B full fence;     C the memory is used again (stores by whomever)
+///   reader: D loads of the memory's bytes;  E acquire fence;  F load `revoked`
+/// Were a byte of D one of C, and F still zero: A is before C for all (B), D before F (E), so F would come after D, D
+/// after C, C after A, and F had to see A. So F sees it, or every byte of D is from before C. D may be the kernel's
+/// loads in process_vm_readv, which run on the reader's processor before the call returns. C may be stores of another
+/// thread, which learnt from this one that the memory is free, stores of the kernel, or non-temporal ones, which no
+/// release store holds back; therefore B is a full fence. It runs once in the life of a link. For F, x86 keeps loads in
+/// order: E costs nothing there, and the word lies in a line that nobody writes, so F hits the first-level cache.
+void ShmEndpoint::revoke(std::string_view why) noexcept {
+  HelloWire& said = *parts_.said;
+  if (said.revoked.load(std::memory_order_relaxed) != HelloWire::no) return;
+  write_reason(said.reason, why);
+  said.revoked.store(has_left_ ? HelloWire::after_close : HelloWire::before_close, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  after_publish();  // A peer that sleeps finds it when it looks for dead processes.
+}
+
+Error ShmEndpoint::revocation() const {
+  return Error{ErrorCode::peer_failed,
+               fmt::format("process {} gave up: {}", parts_.pid, read_reason(parts_.heard->reason))}
+      .about(peer());
+}
+
 void ShmEndpoint::close() noexcept { leave(LineKind::closed); }
 
 void ShmEndpoint::abandon() noexcept { leave(LineKind::abandoned); }

@@ -141,6 +141,18 @@ Result<std::byte*> SimEndpoint::load_pointer(RemoteSlice slice) noexcept {
   return region->base + slice.offset;
 }
 
+void SimEndpoint::revoke(std::string_view why) noexcept {
+  if (has_revoked_) return;
+  has_revoked_ = true;
+  if (failure_) return;
+  twin().is_revoked_ = capabilities().large_path == LargePath::read;  // Seen at once, as a word in shared memory is.
+  // Later than what this rank may still say of it.
+  constexpr Nanos kPatience = std::chrono::milliseconds(100);
+  deliver(std::max(last_message_, cluster_.draw_arrival()) + kPatience, [this, why = std::string(why)] {
+    if (!twin().is_closed_) twin().take_failure(Error{ErrorCode::peer_failed, "the peer gave up: " + why});
+  });
+}
+
 void SimEndpoint::close() noexcept {
   if (is_closing_ || failure_) return;
   is_closing_ = true;

@@ -90,14 +90,17 @@ Result<Registration> SimTransport::register_memory(std::byte* base, std::uint64_
 }
 
 void SimTransport::release_memory(const Registration& registration) noexcept {
+  if (cluster_.options_.keys_outlive_release) released_.emplace(registration.handle, registration);
   WEFT_CHECK(regions_.erase(registration.handle) == 1, "a registration is released once, where it was made");
 }
 
 const Registration* SimTransport::find(const RemoteSlice& slice) const noexcept {
   if (slice.key.second != second_of(rank_)) return nullptr;
-  const auto found = regions_.find(slice.key.first);
-  if (found == regions_.end() || !holds(found->second, slice.offset, slice.size_bytes)) return nullptr;
-  return &found->second;
+  for (const auto* regions : {&regions_, &released_}) {
+    const auto found = regions->find(slice.key.first);
+    if (found != regions->end() && holds(found->second, slice.offset, slice.size_bytes)) return &found->second;
+  }
+  return nullptr;
 }
 
 Status SimTransport::check(const Pinned& slice) const {

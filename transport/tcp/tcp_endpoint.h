@@ -32,6 +32,8 @@ class TcpEndpoint final : public Endpoint {
                                           std::optional<std::uint32_t> notice, Token token) noexcept override;
   [[nodiscard]] Result<Posted> post_read(LocalSlice destination, RemoteSlice source, Token token) noexcept override;
   [[nodiscard]] Result<std::byte*> load_pointer(RemoteSlice slice) noexcept override;
+  void revoke(std::string_view why) noexcept override;
+  [[nodiscard]] bool is_revoked() const noexcept override { return false; }  // Nothing of a peer is read.
   [[nodiscard]] std::optional<Error> failure() const noexcept override { return failure_; }
   [[nodiscard]] std::string describe() const override;
   void close() noexcept override;
@@ -137,6 +139,7 @@ class TcpEndpoint final : public Endpoint {
   void finish_stripe(const Stripe& stripe) noexcept;
   [[nodiscard]] bool is_all_sent() const noexcept;
   void end_sending() noexcept;
+  void drop_backlog() noexcept;
   /// The peer takes nothing more; what it sent before is still read, then the link fails.
   void fail_sending(Error cause) noexcept;
 

@@ -275,11 +275,29 @@ void TcpEndpoint::fail_sending(Error cause) noexcept {
     failure_ = cause.about(peer_);
     log::info("the link {} broke: {}", description_, failure_->message());
   }
+  drop_backlog();
+}
+
+void TcpEndpoint::drop_backlog() noexcept {
   for (Stream& stream : streams_) stream.sending.reset();
   chunks_.clear();
   chunk_bytes_ = 0;
   writes_.clear();
   writes_handed_out_ = 0;
+}
+
+void TcpEndpoint::revoke(std::string_view why) noexcept {
+  if (failure_ || is_closing_) return;
+  flush();
+  if (failure_ || is_all_sent()) return;
+  // Nobody may ever hand the rest over. Without it, the peer reads what its side of the connection holds, and then the
+  // end.
+  log::info("the link {} ends with unsent messages: {}", description_, why);
+  drop_backlog();
+  is_closing_ = is_shut_ = true;
+  for (Stream& stream : streams_) {
+    if (stream.fd.is_open()) (void)::shutdown(stream.fd.get(), SHUT_WR);
+  }
 }
 
 }  // namespace weft::transport::tcp
