@@ -115,14 +115,17 @@ Result<Posted> ShmEndpoint::post_read(LocalSlice destination, RemoteSlice source
       WEFT_TRY_ASSIGN(const std::byte* const place, segments_.locate(key, source.offset, source.size_bytes));
       std::memcpy(destination.data(), place, source.size_bytes);
     } else {
-      WEFT_TRY(read_plain(destination.data(), key.address + source.offset, source.size_bytes));
+      WEFT_TRY_ASSIGN(const Posted posted,
+                      read_plain(destination.data(), key.address + source.offset, source.size_bytes));
+      if (posted == Posted::again) return posted;
     }
   }
   done_.push({.kind = Completion::Kind::read, .peer = peer(), .notice = 0, .token = token, .message = {}});
   return Posted::started;
 }
 
-Status ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept {
+Result<Posted> ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address,
+                                       std::uint64_t size_bytes) noexcept {
   // The system call moves at most 2 GiB less a page at a time and may stop early at any page.
   constexpr std::uint64_t kBlock = std::uint64_t{1} << 30;
   for (std::uint64_t done = 0; done < size_bytes;) {
@@ -135,18 +138,34 @@ Status ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address, st
       continue;
     }
     const int err = got == 0 ? EFAULT : errno;
-    if (err == EFAULT) {
-      return Error::from_errno(ErrorCode::out_of_range,
-                               fmt::format("read memory of process {}: {} bytes are not mapped there, or here",
-                                           parts_.pid, size_bytes - done),
-                               err, "Keep registered memory alive until its operations are complete")
+    if (err == ESRCH) return answer_of_dying();
+    if (err != EFAULT) {
+      return Error::from_errno(ErrorCode::system, fmt::format("process_vm_readv from process {}", parts_.pid), err)
           .about(peer());
     }
-    fail(Error::from_errno(ErrorCode::peer_failed, fmt::format("process_vm_readv from process {}", parts_.pid), err)
-             .about(peer()));
-    return *failure_;
+    if (is_revoked()) return Posted::again;  // The memory is gone with the operation that it belonged to.
+    return Error::from_errno(ErrorCode::out_of_range,
+                             fmt::format("read memory of process {}: {} bytes are not mapped there, or here",
+                                         parts_.pid, size_bytes - done),
+                             err, "Keep registered memory alive until its operations are complete")
+        .about(peer());
   }
-  return {};
+  return Posted::started;
+}
+
+/// A process that has no memory any more is ending. What it said before comes first, and then the watch over it tells
+/// of its end: until then there is no room for reads. Only that of a process which stays like that (its first thread
+/// ended, others go on) has to be told from here.
+Result<Posted> ShmEndpoint::answer_of_dying() noexcept {
+  constexpr Nanos kDyingMax = std::chrono::seconds(10);  // Freeing hundreds of GiB takes seconds.
+  const Nanos now = steady_clock().now();
+  if (!dying_since_) dying_since_ = now;
+  if (now - *dying_since_ < kDyingMax) return Posted::again;
+  return Error{
+      ErrorCode::system,
+      fmt::format("process {} lives on, but its memory cannot be read: its first thread has ended", parts_.pid),
+      "The first thread of a process must not end before the others"}
+      .about(peer());
 }
 
 Result<std::byte*> ShmEndpoint::load_pointer(RemoteSlice slice) noexcept {

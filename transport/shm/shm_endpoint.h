@@ -96,7 +96,8 @@ class ShmEndpoint final : public Endpoint {
   void leave(LineKind last_word) noexcept;
   void after_publish() noexcept;
   Status check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept;
-  Status read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept;
+  Result<Posted> read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept;
+  Result<Posted> answer_of_dying() noexcept;
 
   RingWriter writer_;
   bool is_open_ = true;    ///< Not closed by either side, not failed.
@@ -108,6 +109,7 @@ class ShmEndpoint final : public Endpoint {
   PeerSegments segments_;
   std::optional<Error> failure_;
   std::optional<Nanos> revoked_seen_;
+  std::optional<Nanos> dying_since_;
 };
 
 }  // namespace weft::transport::shm
