@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/wire.h"
+#include "collectives/engine/window.h"
 #include "collectives/shared_source.h"
 #include "device/devices.h"
 
@@ -338,7 +339,8 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
   if (size_bytes > 0 && base == nullptr) {
     return Error{ErrorCode::invalid_argument, fmt::format("window: base is null but the size is {}", size_bytes)};
   }
-  const std::uint32_t window = num_windows_++;
+  // Numbers come round; all ranks count alike, so a number that is still in use here is in use everywhere.
+  const std::uint32_t window = num_windows_++ % engine::kWindowsMax;
   WEFT_TRY(engine_->open_window(window, base, size_bytes));
   ByteWriter own;
   for (std::uint32_t peer = 0; peer < ranks().value(); ++peer) {

@@ -36,6 +36,7 @@ void Engine::fail(const Error& cause) {
   for (Put& put : puts_) {
     if (put.in_use) end_put(put);
   }
+  for (Link& link : links_) link.puts.clear();
   for (Operation& operation : operations_) {
     if (operation.in_flight) fail_operation(operation, cause);
   }

@@ -74,7 +74,7 @@ void Engine::handle_message(Rank peer, std::span<const std::byte> message) {
       return;
     case MessageKind::put: return handle_put(link, header, payload);
     case MessageKind::window_closing: return window_closing(link, peer, header);
-    case MessageKind::signal: return add_signal(header.transfer, peer);
+    case MessageKind::signal: return add_signal(header, peer);
     case MessageKind::mismatch: return handle_mismatch(link, header, payload);
     case MessageKind::fault: {
       const auto code = static_cast<ErrorCode>(
