@@ -87,6 +87,7 @@ class ShmEndpoint final : public Endpoint {
  private:
   /// Why nothing can be posted.
   [[nodiscard]] Error refusal() const noexcept;
+  [[nodiscard]] Error too_long(std::size_t size_bytes) const noexcept;
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
   /// The reader's half of what revoke() derives.
   [[nodiscard]] std::uint32_t revoked() const noexcept {
@@ -95,9 +96,9 @@ class ShmEndpoint final : public Endpoint {
   }
   void leave(LineKind last_word) noexcept;
   void after_publish() noexcept;
-  Status check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept;
-  Result<Posted> read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept;
-  Result<Posted> answer_of_dying() noexcept;
+  Status check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const;
+  Result<Posted> read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes);
+  Result<Posted> answer_of_dying();
 
   RingWriter writer_;
   bool is_open_ = true;    ///< Not closed by either side, not failed.

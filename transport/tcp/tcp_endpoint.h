@@ -132,34 +132,37 @@ class TcpEndpoint final : public Endpoint {
   // tcp_send.cc
   void append_message(const FrameWire& frame, std::span<const std::byte> header, std::span<const std::byte> payload,
                       std::size_t already_sent);
-  void flush_stream(std::size_t index, std::uint64_t budget) noexcept;
-  [[nodiscard]] Progress send_chunks(Stream& stream) noexcept;
-  [[nodiscard]] Progress send_stripe(Stream& stream) noexcept;
-  [[nodiscard]] bool take_stripe(std::size_t stream_index) noexcept;
-  void finish_stripe(const Stripe& stripe) noexcept;
+  void flush_stream(std::size_t index, std::uint64_t budget);
+  [[nodiscard]] Progress send_chunks(Stream& stream);
+  [[nodiscard]] Progress send_stripe(Stream& stream);
+  [[nodiscard]] bool take_stripe(std::size_t stream_index);
+  void finish_stripe(const Stripe& stripe);
   [[nodiscard]] bool is_all_sent() const noexcept;
-  void end_sending() noexcept;
+  void end_sending();
+  Result<Posted> send_message(std::span<const std::byte> header, std::span<const std::byte> payload);
+  void flush_streams(std::uint64_t budget) noexcept;
   void drop_backlog() noexcept;
   /// The peer takes nothing more; what it sent before is still read, then the link fails.
   void fail_sending(Error cause) noexcept;
 
   // tcp_receive.cc
-  void receive_stream(std::size_t index, Sink& sink) noexcept;
-  [[nodiscard]] Progress parse(std::size_t index, Sink& sink) noexcept;
-  [[nodiscard]] Progress parse_write(Stream& stream, const FrameWire& frame, Sink& sink) noexcept;
-  [[nodiscard]] Progress receive_bytes(std::size_t index, Sink& sink, std::uint64_t& budget) noexcept;
-  void take_payload(Stream& stream, std::uint64_t size_bytes, Sink& sink) noexcept;
-  void finish_inbound(Stream& stream, Sink& sink) noexcept;
-  void take_end(std::size_t index) noexcept;
-  void take_receive_error(std::size_t index, int system_errno) noexcept;
+  void receive_stream(std::size_t index, Sink& sink);
+  [[nodiscard]] Progress parse(std::size_t index, Sink& sink);
+  [[nodiscard]] Progress parse_write(Stream& stream, const FrameWire& frame, Sink& sink);
+  [[nodiscard]] Progress receive_bytes(std::size_t index, Sink& sink, std::uint64_t& budget);
+  void take_payload(Stream& stream, std::uint64_t size_bytes, Sink& sink);
+  void finish_inbound(Stream& stream, Sink& sink);
+  void take_end(std::size_t index);
+  void take_receive_error(std::size_t index, int system_errno);
   void close_if_over() noexcept;
 
-  /// Keeps the first cause.
   void fail(Error cause) noexcept;
   void close_sockets() noexcept;
   [[nodiscard]] std::string peer_text() const;
 
   const Rank peer_;
+  /// Keeps the first cause.
+  void keep_failure(const Error& cause) noexcept;
   RegionTable& regions_;
   std::vector<Stream> streams_;
   std::string description_;

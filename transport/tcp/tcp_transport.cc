@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/random.h"
 
 namespace weft::transport::tcp {
@@ -131,10 +132,12 @@ Endpoint* TcpTransport::endpoint(Rank peer) noexcept {
 
 Result<Registration> TcpTransport::register_memory(std::byte* base, std::uint64_t size_bytes,
                                                    device::MemoryKind kind) noexcept {
-  if (!device::is_cpu_accessible(kind)) {
-    return Error{ErrorCode::unsupported, "tcp moves host memory only; device memory goes through a host buffer"};
-  }
-  return regions_.add(base, size_bytes, kind);
+  return or_out_of_memory([&]() -> Result<Registration> {
+    if (!device::is_cpu_accessible(kind)) {
+      return Error{ErrorCode::unsupported, "tcp moves host memory only; device memory goes through a host buffer"};
+    }
+    return regions_.add(base, size_bytes, kind);
+  });
 }
 
 void TcpTransport::release_memory(const Registration& registration) noexcept {
@@ -173,7 +176,11 @@ void TcpTransport::sync_watches(std::size_t index) noexcept {
     link.watched.clear();  // A closed socket has left epoll by itself.
   }
   std::vector<TcpEndpoint::Watch> wanted;
-  link.endpoint->collect_watches(wanted);
+  try {
+    link.endpoint->collect_watches(wanted);
+  } catch (const std::bad_alloc&) {
+    return;  // What is watched stays; a sleeper wakes now and then and tries again.
+  }
   if (wanted == link.watched) return;
   const auto fd_is = [](int fd) { return [fd](const TcpEndpoint::Watch& watch) { return watch.fd == fd; }; };
   for (const auto& old : link.watched) {
