@@ -203,6 +203,7 @@ class Connector {
     options.secret = session_.secret().derive(fmt::format("tcp {}", group_.id));
     WEFT_TRY_ASSIGN(options.listen_on, tcp_addresses());
     options.streams = static_cast<std::uint32_t>(std::max<std::int64_t>(1, settings_.integer(Setting::tcp_streams)));
+    options.silence_max = std::min(options.silence_max, settings_.duration(Setting::timeout));
     options.socket_buffer_bytes = settings_.bytes(Setting::tcp_buffer);
     return transport::tcp::create_tcp(options);
   }

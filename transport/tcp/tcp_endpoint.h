@@ -56,6 +56,9 @@ class TcpEndpoint final : public Endpoint {
   [[nodiscard]] std::uint64_t bytes_unacknowledged() const noexcept;
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
+  /// Breaks the link if data waits and nothing was acknowledged for `limit`. To be asked now and then.
+  void look_for_silence(Nanos now, Nanos limit) noexcept;
+
   /// A socket that the transport watches, for bytes to read, for room to send, or both.
   struct Watch {
     int fd;
@@ -109,7 +112,8 @@ class TcpEndpoint final : public Endpoint {
     std::size_t begin = 0;  ///< Received and not yet taken: [begin, end).
     std::size_t end = 0;
     std::optional<Inbound> inbound;
-    bool is_ended = false;  ///< The peer sends nothing more.
+    bool is_ended = false;                 ///< The peer sends nothing more.
+    std::optional<Nanos> waiting_since{};  ///< When sent data was first seen to be unacknowledged.
   };
   struct Incomplete {
     std::uint64_t total = 0;
@@ -157,12 +161,12 @@ class TcpEndpoint final : public Endpoint {
   void close_if_over() noexcept;
 
   void fail(Error cause) noexcept;
+  /// Keeps the first cause.
+  void keep_failure(const Error& cause) noexcept;
   void close_sockets() noexcept;
   [[nodiscard]] std::string peer_text() const;
 
   const Rank peer_;
-  /// Keeps the first cause.
-  void keep_failure(const Error& cause) noexcept;
   RegionTable& regions_;
   std::vector<Stream> streams_;
   std::string description_;

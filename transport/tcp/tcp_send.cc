@@ -293,11 +293,33 @@ std::uint64_t TcpEndpoint::bytes_unacknowledged() const noexcept {
   return sum;
 }
 
-void TcpEndpoint::fail_sending(Error cause) noexcept {
-  if (!failure_) {
-    failure_ = cause.about(peer_);
-    log::info("the link {} broke: {}", description_, failure_->message());
+void TcpEndpoint::look_for_silence(Nanos now, Nanos limit) noexcept {
+  if (is_broken_) return;
+  for (Stream& stream : streams_) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    const bool is_known =
+        stream.fd.is_open() && ::getsockopt(stream.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+    if (!is_known || info.tcpi_unacked == 0) {  // A peer without room is probed, and not waited for in this way.
+      stream.waiting_since.reset();
+      continue;
+    }
+    if (!stream.waiting_since) stream.waiting_since = now;
+    const Nanos last_heard = now - std::chrono::milliseconds(info.tcpi_last_ack_recv);
+    if (last_heard > *stream.waiting_since) stream.waiting_since = last_heard;
+    if (now - *stream.waiting_since < limit) continue;
+    const auto text = or_out_of_memory([&]() -> Status {
+      return Error::from_errno(ErrorCode::peer_failed,
+                               fmt::format("the host of {} has acknowledged nothing for {}", peer_text(),
+                                           format_duration(now - *stream.waiting_since)),
+                               ETIMEDOUT, "Look whether it runs, and at the cable and the switches between");
+    });
+    return fail(text.error());
   }
+}
+
+void TcpEndpoint::fail_sending(Error cause) noexcept {
+  keep_failure(cause);
   drop_backlog();
 }
 
@@ -315,10 +337,6 @@ void TcpEndpoint::revoke(std::string_view /*why*/) noexcept {
   if (failure_ || is_all_sent()) return;
   // Nobody may ever hand the rest over. Without it, the peer reads what its side of the connection holds, and then the
   // end.
-}
-
-void TcpEndpoint::fail_sending(Error cause) noexcept {
-  keep_failure(cause);
   drop_backlog();
   is_closing_ = is_shut_ = true;
   for (Stream& stream : streams_) {

@@ -20,6 +20,11 @@ namespace {
 /// Up to so many peers one recv for each costs less than asking epoll first.
 constexpr std::size_t kPollAllMax = 4;
 
+/// How often the kernel is asked for silent peers: rarely against the time that it is about.
+constexpr Nanos kLookInterval = std::chrono::seconds(1);
+/// The clock is read once in so many polls, each of which is a system call at least.
+constexpr std::uint32_t kPollsPerLook = 64;
+
 timespec to_timespec(Nanos time) noexcept {
   return {.tv_sec = time.count() / 1'000'000'000, .tv_nsec = time.count() % 1'000'000'000};
 }
@@ -147,6 +152,7 @@ void TcpTransport::release_memory(const Registration& registration) noexcept {
 std::size_t TcpTransport::poll(std::span<Completion> out) noexcept {
   std::size_t count = 0;
   if (links_.empty()) return 0;
+  if (++num_polls_ % kPollsPerLook == 0) look_for_silence_seldom();
   first_link_ = first_link_ + 1 < links_.size() ? first_link_ + 1 : 0;
   const bool polls_all = links_.size() <= kPollAllMax;
   if (!polls_all) find_due_links();
@@ -160,6 +166,13 @@ std::size_t TcpTransport::poll(std::span<Completion> out) noexcept {
     if (!polls_all) sync_watches(index);
   }
   return count;
+}
+
+void TcpTransport::look_for_silence_seldom() noexcept {
+  const Nanos now = steady_clock().now();
+  if (now - last_look_ < std::min(kLookInterval, options_.silence_max / 8)) return;
+  last_look_ = now;
+  for (Link& link : links_) link.endpoint->look_for_silence(now, options_.silence_max);
 }
 
 void TcpTransport::find_due_links() noexcept {
@@ -198,6 +211,7 @@ void TcpTransport::sync_watches(std::size_t index) noexcept {
 }
 
 bool TcpTransport::arm(Wake) noexcept {
+  look_for_silence_seldom();
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (links_[i].endpoint->has_work()) return false;
     sync_watches(i);
