@@ -12,24 +12,13 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/wire.h"
+#include "collectives/fork_generation.h"
 #include "collectives/engine/window.h"
 #include "collectives/shared_source.h"
 #include "device/devices.h"
 
 namespace weft::collectives {
 namespace {
-
-/// Grows in the child of every fork, so that a communicator knows that it is in the wrong process without a system
-/// call.
-std::atomic<std::uint32_t> fork_generation{0};
-
-std::uint32_t current_fork_generation() {
-  static const bool is_installed = [] {
-    return pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); }) == 0;
-  }();
-  (void)is_installed;
-  return fork_generation.load(std::memory_order_relaxed);
-}
 
 engine::SlicingLimits slicing_of(const Settings& settings) {
   engine::SlicingLimits limits;
@@ -60,7 +49,7 @@ class Communicator::Occupied {
   explicit Occupied(Communicator& communicator)
       : communicator_(communicator), is_owner_(!communicator.is_occupied_.exchange(true, std::memory_order_acquire)) {
     // An abort by another thread is no second user: it is over in a moment, and this call shall report it.
-    while (!is_owner_ && communicator.is_aborting_.load(std::memory_order_acquire)) {
+    while (!is_owner_ && communicator.belongs_here() && communicator.is_aborting_.load(std::memory_order_acquire)) {
       sched_yield();
       is_owner_ = !communicator.is_occupied_.exchange(true, std::memory_order_acquire);
     }
@@ -130,13 +119,16 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   engine_ = std::make_unique<engine::Engine>(std::move(options));
   waitable_.engine = engine_.get();
 }
+bool Communicator::belongs_here() const noexcept { return fork_generation_ == current_fork_generation(); }
+
 
 Communicator::~Communicator() {
-  delist(waitable_);
-  if (fork_generation_ != current_fork_generation()) {
-    // The child of a fork leaves the parent's links alone: nothing here may send, wake or unmap.
+  if (!belongs_here()) {
+    // The child of a fork leaves the parent's links alone: nothing here may send, wake, unmap, write, or lock.
     (void)engine_.release();
     for (auto& transport : wiring_.transports) (void)transport.release();
+    (void)new std::shared_ptr<WaitList>(std::move(waitable_.list));
+    (void)new Trace(std::move(trace_));
     if (job_.use_count() == 1) (void)job_->session.release();
     return;
   }
@@ -151,7 +143,7 @@ Error Communicator::second_thread() {
 
 Status Communicator::enter(const Occupied& occupied) {
   // First: of a fork that came while another thread was inside, the child has no such thread.
-  if (fork_generation_ != current_fork_generation()) {
+  if (!belongs_here()) {
     return Error{ErrorCode::closed, "this communicator belongs to the parent process",
                  "Create communicators after fork, in the process that uses them."};
   }
@@ -436,8 +428,9 @@ void Communicator::abort(const std::string& reason) {
   }
   is_abort_wanted_.store(true, std::memory_order_release);
   // Nobody inside: act here and now. Otherwise the thread inside does, within its longest sleep.
-  if (fork_generation_ != current_fork_generation() || is_occupied_.exchange(true, std::memory_order_acquire)) return;
+  if (is_occupied_.exchange(true, std::memory_order_acquire)) return;
   is_aborting_.store(true, std::memory_order_release);
+  if (!belongs_here()) return;
   exclusively(waitable_, [this] { act_on_abort(); });
   is_aborting_.store(false, std::memory_order_release);
   is_occupied_.store(false, std::memory_order_release);
@@ -445,7 +438,7 @@ void Communicator::abort(const std::string& reason) {
 
 Status Communicator::finalize() {
   const Occupied occupied(*this);
-  const bool is_child = fork_generation_ != current_fork_generation();
+  const bool is_child = !belongs_here();
   if (!is_child && !occupied.is_owner()) {
     return Error{ErrorCode::invalid_argument, "the communicator is destroyed while another thread uses it",
                  "Let the other thread's call end first; weft_abort ends it early."};

@@ -78,6 +78,8 @@ class Communicator {
   Status finalize();
   /// False: finalize() was refused, because another thread is inside; the communicator goes on.
   [[nodiscard]] bool is_finalized() const noexcept { return is_finalized_; }
+  /// False in the child of a fork, where it is to be left alone.
+  [[nodiscard]] bool belongs_here() const noexcept;
   /// Who, where, how: JSON.
   [[nodiscard]] std::string describe() const;
 

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <mutex>
 
+#include "collectives/fork_generation.h"
+
 namespace weft::collectives {
 
 /// The communicators that one thread uses. Whoever touches one of them on behalf of another one, or takes one away,
@@ -27,7 +29,14 @@ constexpr Nanos kSleepToPostAgain = std::chrono::microseconds(200);
 constexpr std::uint32_t kOthersEvery = 8;
 
 const std::shared_ptr<WaitList>& own_list() {
-  static thread_local const auto list = std::make_shared<WaitList>();
+  static thread_local auto list = std::make_shared<WaitList>();
+  static thread_local std::uint32_t generation = current_fork_generation();
+  if (generation != current_fork_generation()) [[unlikely]] {
+    // The parent's list: it holds communicators of the parent, and another thread may have held its lock.
+    (void)new std::shared_ptr<WaitList>(std::move(list));
+    list = std::make_shared<WaitList>();
+    generation = current_fork_generation();
+  }
   return list;
 }
 
