@@ -268,9 +268,15 @@ Result<engine::RequestId> Communicator::start_receive(void* receive, std::uint64
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::receive, peer), nullptr, receive);
 }
 
+Answer Communicator::unknown_request() {
+  return {true, Error{ErrorCode::invalid_argument, "not a request in flight", "Each request is completed once."}};
+}
+
 Answer Communicator::wait(engine::RequestId request, Patience patience) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
+  if (!engine_->is_known(request)) [[unlikely]]
+    return unknown_request();
   if (wait_for(waitable_, request, patience, is_abort_wanted_, [this] { act_on_abort(); }))
     return {true, engine_->collect(request)};
   return {false,
@@ -281,6 +287,8 @@ Answer Communicator::wait(engine::RequestId request, Patience patience) {
 Answer Communicator::test(engine::RequestId request) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
+  if (!engine_->is_known(request)) [[unlikely]]
+    return unknown_request();
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
   (void)engine_->progress();
   if (!engine_->is_finished(request)) return {};

@@ -91,6 +91,7 @@ class Communicator {
   /// otherwise.
   class Occupied;
   [[nodiscard]] static Error second_thread();
+  [[nodiscard]] static Answer unknown_request();
   /// The reason to refuse a call before anything is touched; else this thread's list has the communicator.
   [[nodiscard]] Status enter(const Occupied& occupied);
   [[nodiscard]] Status check_usable();

@@ -83,6 +83,14 @@ class Engine {
   /// Does what can be done now. True if anything happened. Never blocks.
   bool progress();
 
+  /// An operation that has not been collected.
+  [[nodiscard]] bool is_known(RequestId request) const noexcept {
+    return request.index < operations_.size() && operations_[request.index].generation == request.generation &&
+           (operations_[request.index].in_flight || operations_[request.index].is_finished);
+  }
+  /// Some operation that has not been collected runs this program.
+  [[nodiscard]] bool is_running(const Program& program) const noexcept;
+  /// Precondition, as of the next two: is_known(request), or it was once.
   [[nodiscard]] bool is_finished(RequestId request) const noexcept;
   /// The result of a finished operation; the request is void afterwards.
   Status collect(RequestId request);

@@ -95,6 +95,36 @@ TEST_F(OneRank, ATimeoutLeavesTheRequestInFlight) {
   EXPECT_EQ(received, 7);
 }
 
+TEST_F(OneRank, WhatIsNoRequestIsAnError) {
+  int value = 1;
+  int result = 0;
+  int done = 0;
+  const auto expect_refused = [&](weft_request_t request, const char* what) {
+    weft_request_t other = request;
+    EXPECT_EQ(weft_wait(&request, 1), WEFT_ERROR_INVALID_ARGUMENT) << what;
+    EXPECT_EQ(weft_test(&other, &done), WEFT_ERROR_INVALID_ARGUMENT) << what;
+  };
+  expect_refused(weft_request_t{}, "zeros");
+  weft_request_t garbage;
+  std::memset(&garbage, 0xa5, sizeof garbage);
+  expect_refused(garbage, "never filled in");
+  expect_refused({{1, 2, 3}}, "small numbers");
+  expect_refused({{reinterpret_cast<std::uintptr_t>(&value), 0, 0}}, "a pointer to something else");
+
+  weft_request_t request;
+  ASSERT_EQ(weft_start_all_reduce(communicator_, &value, &result, 1, WEFT_I32, WEFT_SUM, &request), WEFT_SUCCESS);
+  for (std::size_t word = 0; word < 3; ++word) {
+    weft_request_t changed = request;
+    changed.opaque[word] ^= 1;
+    expect_refused(changed, "one bit changed");
+  }
+  weft_request_t copy = request;
+  EXPECT_EQ(weft_wait(&request, 0), WEFT_SUCCESS) << weft_last_error();
+  expect_refused(request, "completed");
+  expect_refused(copy, "a copy of one that is completed");
+  EXPECT_EQ(weft_wait(nullptr, 0), WEFT_ERROR_INVALID_ARGUMENT);
+}
+
 TEST(Fork, AChildDestroysWhatAnotherThreadWasInsideOf) {
   weft_communicator_t* waiting = nullptr;
   weft_communicator_t* idle = nullptr;
