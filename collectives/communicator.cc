@@ -1,6 +1,5 @@
 #include "collectives/communicator.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -12,8 +11,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/wire.h"
-#include "collectives/fork_generation.h"
 #include "collectives/engine/window.h"
+#include "collectives/fork_generation.h"
 #include "collectives/shared_source.h"
 #include "device/devices.h"
 
@@ -119,19 +118,20 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   engine_ = std::make_unique<engine::Engine>(std::move(options));
   waitable_.engine = engine_.get();
 }
-bool Communicator::belongs_here() const noexcept { return fork_generation_ == current_fork_generation(); }
 
+bool Communicator::belongs_here() const noexcept { return fork_generation_ == current_fork_generation(); }
 
 Communicator::~Communicator() {
   if (!belongs_here()) {
     // The child of a fork leaves the parent's links alone: nothing here may send, wake, unmap, write, or lock.
     (void)engine_.release();
     for (auto& transport : wiring_.transports) (void)transport.release();
+    if (job_.use_count() == 1) (void)job_->session.release();
     (void)new std::shared_ptr<WaitList>(std::move(waitable_.list));
     (void)new Trace(std::move(trace_));
-    if (job_.use_count() == 1) (void)job_->session.release();
     return;
   }
+  delist(waitable_);
   engine_.reset();
   wiring_.transports.clear();
 }
@@ -170,8 +170,8 @@ Status Communicator::check_usable() {
   WEFT_TRY(check_usable())
 
 void Communicator::trim_programs() {
-  if (!programs_.is_full() || engine_->num_in_flight() > 0) return;
-  programs_.trim();
+  if (!programs_.is_full()) return;
+  programs_.trim([this](const engine::Program& program) { return engine_->is_running(program); });
   last_program_ = nullptr;
 }
 
@@ -430,6 +430,7 @@ void Communicator::act_on_abort() {
 }
 
 void Communicator::abort(const std::string& reason) {
+  if (!belongs_here()) return;
   {
     const std::lock_guard lock(abort_mutex_);
     if (abort_reason_.empty()) abort_reason_ = reason.empty() ? "no reason given" : reason;
@@ -438,7 +439,6 @@ void Communicator::abort(const std::string& reason) {
   // Nobody inside: act here and now. Otherwise the thread inside does, within its longest sleep.
   if (is_occupied_.exchange(true, std::memory_order_acquire)) return;
   is_aborting_.store(true, std::memory_order_release);
-  if (!belongs_here()) return;
   exclusively(waitable_, [this] { act_on_abort(); });
   is_aborting_.store(false, std::memory_order_release);
   is_occupied_.store(false, std::memory_order_release);
