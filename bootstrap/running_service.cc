@@ -155,6 +155,7 @@ void RunningService::turn_away(const Connection& connection, const Error& why) {
   // One that proves the secret and goes only looked whether this job's service is here.
   if (connection.ends_with_service || connection.has_proven) return;
   ++num_turned_away_;
+  meeting_.note_stranger();
   // A flood must not become a flood of lines: all of the first, then fewer and fewer.
   constexpr std::uint64_t kAlwaysLogged = 10;
   if (num_turned_away_ <= kAlwaysLogged || std::has_single_bit(num_turned_away_)) {
