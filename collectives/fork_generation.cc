@@ -2,21 +2,19 @@
 
 #include <pthread.h>
 
-#include <atomic>
+#include "base/check.h"
 
 namespace weft::collectives {
+
+constinit std::atomic<std::uint32_t> fork_generation{0};
+
 namespace {
 
-std::atomic<std::uint32_t> generation{0};
+[[maybe_unused]] const bool is_watched = [] {
+  const int err = pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+  WEFT_CHECK(err == 0, "there is memory for one handler of forks when the library is loaded");
+  return true;
+}();
 
 }  // namespace
-
-std::uint32_t current_fork_generation() noexcept {
-  static const bool is_installed = [] {
-    return pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); }) == 0;
-  }();
-  (void)is_installed;
-  return generation.load(std::memory_order_relaxed);
-}
-
 }  // namespace weft::collectives

@@ -11,6 +11,7 @@
 
 #include "collectives/engine/engine.h"
 #include "collectives/engine/window.h"
+#include "device/devices.h"
 
 namespace weft::collectives::engine {
 namespace {
@@ -46,7 +47,7 @@ Result<RequestId> Engine::start_put(std::uint32_t window, const void* source, st
   const bool is_copied = link.endpoint == nullptr || (size_bytes > link.eager_limit && remote.is_shared);
   std::byte* bounce = nullptr;
   if (size_bytes > 0 && !is_copied && !(is_written && link.capabilities.moves_device_memory) &&
-      options_.device_of(source) != nullptr) {
+      device::owner_of(static_cast<const std::byte*>(source)) != nullptr) {
     WEFT_TRY_ASSIGN(bounce, arena_.acquire(size_bytes));
     copy_now(bounce, static_cast<const std::byte*>(source), size_bytes);
     source = bounce;
@@ -143,9 +144,8 @@ void Engine::post_put_write(Put& put) {
   const RemoteWindow& remote = window.remote[put.peer];
   if (!put.registration) {
     auto* base = const_cast<std::byte*>(put.source);  // NOLINT(cppcoreguidelines-pro-type-const-cast): only read.
-    const device::MemoryKind kind = options_.device_of(base) != nullptr
-                                        ? device::MemoryKind::device
-                                        : options_.memory->kind_of(base, put.size_bytes);
+    const device::MemoryKind kind =
+        device::owner_of(base) != nullptr ? device::MemoryKind::device : options_.memory->kind_of(base, put.size_bytes);
     auto registration = link.transport->register_memory(base, put.size_bytes, kind);
     if (!registration) return fail_at(link, registration.error());
     put.registration = *registration;
@@ -183,9 +183,9 @@ void Engine::end_put(Put& put) {
 }
 
 void Engine::copy_now(std::byte* to, const std::byte* from, std::uint64_t size_bytes) {
-  device::Device* device = options_.device_of(to);
-  if (device == nullptr) device = options_.device_of(from);
-  if (device == nullptr) device = options_.host;
+  device::Device* device = device::owner_of(to);
+  if (device == nullptr) device = device::owner_of(from);
+  if (device == nullptr) device = &device::host_device();
   const device::Ticket ticket = device->copy(to, from, size_bytes);
   while (!device->is_done(ticket)) {
   }

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "collectives/engine/engine.h"
 #include "collectives/engine/sequence.h"
+#include "device/devices.h"
 
 namespace weft::collectives::engine {
 Status Engine::open_window(std::uint32_t window, std::byte* base, std::uint64_t size_bytes) {
@@ -37,7 +38,7 @@ Result<Engine::RemoteWindow> Engine::window_for(std::uint32_t window, Rank peer)
   RemoteWindow remote;
   remote.size_bytes = opened.size_bytes;
   if (link.endpoint == nullptr || opened.size_bytes == 0) return remote;
-  device::Device* device = options_.device_of(opened.base);
+  device::Device* device = device::owner_of(opened.base);
   if (device != nullptr && !link.capabilities.moves_device_memory) return remote;
   std::optional<transport::Registration>& registration = opened.registrations[link.transport_index];
   if (!registration) {
