@@ -1,6 +1,5 @@
 #include "collectives/communicator.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -12,22 +11,12 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/wire.h"
+#include "collectives/engine/window.h"
+#include "collectives/fork_generation.h"
 #include "collectives/shared_source.h"
 
 namespace weft::collectives {
 namespace {
-
-/// Grows in the child of every fork, so that a communicator knows that it is in the wrong process without a system
-/// call.
-std::atomic<std::uint32_t> fork_generation{0};
-
-std::uint32_t current_fork_generation() {
-  static const bool is_installed = [] {
-    return pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); }) == 0;
-  }();
-  (void)is_installed;
-  return fork_generation.load(std::memory_order_relaxed);
-}
 
 engine::SlicingLimits slicing_of(const Settings& settings) {
   engine::SlicingLimits limits;
@@ -53,7 +42,7 @@ class Communicator::Occupied {
   explicit Occupied(Communicator& communicator)
       : communicator_(communicator), is_owner_(!communicator.is_occupied_.exchange(true, std::memory_order_acquire)) {
     // An abort by another thread is no second user: it is over in a moment, and this call shall report it.
-    while (!is_owner_ && communicator.is_aborting_.load(std::memory_order_acquire)) {
+    while (!is_owner_ && communicator.belongs_here() && communicator.is_aborting_.load(std::memory_order_acquire)) {
       sched_yield();
       is_owner_ = !communicator.is_occupied_.exchange(true, std::memory_order_acquire);
     }
@@ -123,15 +112,19 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   waitable_.engine = engine_.get();
 }
 
+bool Communicator::belongs_here() const noexcept { return fork_generation_ == current_fork_generation(); }
+
 Communicator::~Communicator() {
-  delist(waitable_);
-  if (fork_generation_ != current_fork_generation()) {
-    // The child of a fork leaves the parent's links alone: nothing here may send, wake or unmap.
+  if (!belongs_here()) {
+    // The child of a fork leaves the parent's links alone: nothing here may send, wake, unmap, write, or lock.
     (void)engine_.release();
     for (auto& transport : wiring_.transports) (void)transport.release();
     if (job_.use_count() == 1) (void)job_->session.release();
+    (void)new std::shared_ptr<WaitList>(std::move(waitable_.list));
+    (void)new Trace(std::move(trace_));
     return;
   }
+  delist(waitable_);
   engine_.reset();
   wiring_.transports.clear();
 }
@@ -143,7 +136,7 @@ Error Communicator::second_thread() {
 
 Status Communicator::enter(const Occupied& occupied) {
   // First: of a fork that came while another thread was inside, the child has no such thread.
-  if (fork_generation_ != current_fork_generation()) {
+  if (!belongs_here()) {
     return Error{ErrorCode::closed, "this communicator belongs to the parent process",
                  "Create communicators after fork, in the process that uses them."};
   }
@@ -170,8 +163,8 @@ Status Communicator::check_usable() {
   WEFT_TRY(check_usable())
 
 void Communicator::trim_programs() {
-  if (!programs_.is_full() || engine_->num_in_flight() > 0) return;
-  programs_.trim();
+  if (!programs_.is_full()) return;
+  programs_.trim([this](const engine::Program& program) { return engine_->is_running(program); });
   last_program_ = nullptr;
 }
 
@@ -275,9 +268,15 @@ Result<engine::RequestId> Communicator::start_receive(void* receive, std::uint64
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::receive, peer), nullptr, receive);
 }
 
+Answer Communicator::unknown_request() {
+  return {true, Error{ErrorCode::invalid_argument, "not a request in flight", "Each request is completed once."}};
+}
+
 Answer Communicator::wait(engine::RequestId request, Nanos patience) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
+  if (!engine_->is_known(request)) [[unlikely]]
+    return unknown_request();
   return wait_entered(request, patience);
 }
 
@@ -291,6 +290,8 @@ Answer Communicator::wait_entered(engine::RequestId request, Nanos patience) {
 Answer Communicator::test(engine::RequestId request) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
+  if (!engine_->is_known(request)) [[unlikely]]
+    return unknown_request();
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
   (void)engine_->progress();
   if (!engine_->is_finished(request)) return {};
@@ -341,7 +342,8 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
   if (size_bytes > 0 && base == nullptr) {
     return Error{ErrorCode::invalid_argument, fmt::format("window: base is null but the size is {}", size_bytes)};
   }
-  const std::uint32_t window = num_windows_++;
+  // Numbers come round; all ranks count alike, so a number that is still in use here is in use everywhere.
+  const std::uint32_t window = num_windows_++ % engine::kWindowsMax;
   WEFT_TRY(engine_->open_window(window, base, size_bytes));
   ByteWriter own;
   for (std::uint32_t peer = 0; peer < ranks().value(); ++peer) {
@@ -428,13 +430,14 @@ void Communicator::act_on_abort() {
 }
 
 void Communicator::abort(const std::string& reason) {
+  if (!belongs_here()) return;
   {
     const std::lock_guard lock(abort_mutex_);
     if (abort_reason_.empty()) abort_reason_ = reason.empty() ? "no reason given" : reason;
   }
   is_abort_wanted_.store(true, std::memory_order_release);
   // Nobody inside: act here and now. Otherwise the thread inside does, within its longest sleep.
-  if (fork_generation_ != current_fork_generation() || is_occupied_.exchange(true, std::memory_order_acquire)) return;
+  if (is_occupied_.exchange(true, std::memory_order_acquire)) return;
   is_aborting_.store(true, std::memory_order_release);
   exclusively(waitable_, [this] { act_on_abort(); });
   is_aborting_.store(false, std::memory_order_release);
@@ -443,7 +446,7 @@ void Communicator::abort(const std::string& reason) {
 
 Status Communicator::finalize() {
   const Occupied occupied(*this);
-  const bool is_child = fork_generation_ != current_fork_generation();
+  const bool is_child = !belongs_here();
   if (!is_child && !occupied.is_owner()) {
     return Error{ErrorCode::invalid_argument, "the communicator is destroyed while another thread uses it",
                  "Let the other thread's call end first; weft_abort ends it early."};

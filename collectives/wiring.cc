@@ -203,6 +203,7 @@ class Connector {
     options.secret = session_.secret().derive(fmt::format("tcp {}", group_.id));
     WEFT_TRY_ASSIGN(options.listen_on, tcp_addresses());
     options.streams = static_cast<std::uint32_t>(std::max<std::int64_t>(1, settings_.integer(Setting::tcp_streams)));
+    options.silence_max = std::min(options.silence_max, settings_.duration(Setting::timeout));
     options.socket_buffer_bytes = settings_.bytes(Setting::tcp_buffer);
     return transport::tcp::create_tcp(options);
   }
@@ -330,6 +331,8 @@ class Connector {
     }
     WEFT_TRY_ASSIGN(const Blobs all,
                     session_.all_gather(group_, "all connected", std::as_bytes(std::span(missing)), deadline_));
+    // The last exchange: rank 0 may end as soon as its caller has the communicator, and the service with it.
+    session_.pass(group_, "created", deadline_);
     for (const auto& blob : all) {
       if (blob.empty()) continue;
       const std::string text{reinterpret_cast<const char*>(blob.data()), blob.size()};
