@@ -160,31 +160,23 @@ Result<Plan> all_to_all(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept { return is_sound(request); }
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kDirect);
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::barrier: return all_reduce(request);
-    case Collective::reduce: return reduce(request);
-    case Collective::broadcast: return broadcast(request);
-    case Collective::all_gather: return all_gather(request);
-    case Collective::reduce_scatter: return reduce_scatter(request);
-    case Collective::gather: return gather(request);
-    case Collective::scatter: return scatter(request);
-    case Collective::all_to_all: return all_to_all(request);
-  }
-  return cannot_plan(request, kDirect);
-}
-
 }  // namespace
 
 constinit const Algorithm kDirect{
     .name = "direct",
     .summary = "one round, everyone to everyone: small buffers, few ranks; reduces in rank order",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::barrier, all_reduce},
+            {Collective::reduce, reduce},
+            {Collective::broadcast, broadcast},
+            {Collective::all_gather, all_gather},
+            {Collective::reduce_scatter, reduce_scatter},
+            {Collective::gather, gather},
+            {Collective::scatter, scatter},
+            {Collective::all_to_all, all_to_all},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

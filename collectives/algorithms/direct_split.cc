@@ -38,22 +38,12 @@ Result<Plan> all_reduce(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  return request.contract.collective == Collective::all_reduce && is_sound(request);
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kDirectSplit);
-  return all_reduce(request);
-}
-
 }  // namespace
 
 constinit const Algorithm kDirectSplit{
     .name = "direct_split",
     .summary = "least bytes in two rounds: medium and large buffers between ranks that all reach each other quickly",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders = {{Collective::all_reduce, all_reduce}},
 };
 
 }  // namespace weft::collectives::algorithms

@@ -60,23 +60,16 @@ Result<Plan> reduce_scatter(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  const Collective collective = request.contract.collective;
-  return (collective == Collective::all_to_all || collective == Collective::reduce_scatter) && is_sound(request);
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kPairwise);
-  return request.contract.collective == Collective::all_to_all ? all_to_all(request) : reduce_scatter(request);
-}
-
 }  // namespace
 
 constinit const Algorithm kPairwise{
     .name = "pairwise",
     .summary = "one peer at a time, least bytes, no scratch: large blocks",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_to_all, all_to_all},
+            {Collective::reduce_scatter, reduce_scatter},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

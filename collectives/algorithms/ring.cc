@@ -145,35 +145,19 @@ Result<Plan> reduce(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::broadcast:
-    case Collective::reduce: return is_sound(request);
-    default: return false;
-  }
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kRing);
-  switch (request.contract.collective) {
-    case Collective::all_reduce: return all_reduce(request);
-    case Collective::reduce_scatter: return reduce_scatter(request);
-    case Collective::all_gather: return all_gather(request);
-    case Collective::broadcast: return broadcast(request);
-    default: return reduce(request);
-  }
-}
-
 }  // namespace
 
 constinit const Algorithm kRing{
     .name = "ring",
     .summary = "least bytes for each rank and no incast: large buffers, many ranks, links of equal speed",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::reduce_scatter, reduce_scatter},
+            {Collective::all_gather, all_gather},
+            {Collective::broadcast, broadcast},
+            {Collective::reduce, reduce},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

@@ -207,28 +207,15 @@ Result<Plan> all_gather(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  const std::uint32_t hosts = request.shape.num_hosts();
-  if (!is_sound(request) || hosts < 2 || hosts == request.shape.ranks().value()) return false;
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::barrier:
-    case Collective::reduce:
-    case Collective::broadcast: return true;
-    case Collective::all_gather: return request.shape.is_uniform();
-    default: return false;
-  }
+/// By parts where every host has as many ranks.
+Result<Plan> all_reduce(const Request& request) {
+  return request.shape.is_uniform() ? all_reduce_by_parts(request) : all_reduce_by_leaders(request);
 }
 
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kTwoLevel);
-  switch (request.contract.collective) {
-    case Collective::barrier: return all_reduce_by_leaders(request);
-    case Collective::reduce: return reduce(request);
-    case Collective::broadcast: return broadcast(request);
-    case Collective::all_gather: return all_gather(request);
-    default: return request.shape.is_uniform() ? all_reduce_by_parts(request) : all_reduce_by_leaders(request);
-  }
+bool suits(const Request& request) noexcept {
+  const std::uint32_t hosts = request.shape.num_hosts();
+  const bool has_two_levels = hosts > 1 && hosts < request.shape.ranks().value();
+  return has_two_levels && (request.contract.collective != Collective::all_gather || request.shape.is_uniform());
 }
 
 }  // namespace
@@ -236,8 +223,15 @@ Result<Plan> make_plan(const Request& request) {
 constinit const Algorithm kTwoLevel{
     .name = "two_level",
     .summary = "inside hosts and between hosts apart: several ranks on each of several hosts",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::barrier, all_reduce_by_leaders},
+            {Collective::reduce, reduce},
+            {Collective::broadcast, broadcast},
+            {Collective::all_gather, all_gather},
+        },
+    .suits = suits,
 };
 
 }  // namespace weft::collectives::algorithms
