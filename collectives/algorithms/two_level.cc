@@ -105,7 +105,7 @@ std::vector<Location> reduce_to_leaders(PlanBuilder& plan, const Shape& shape, c
     std::vector<Location> inputs;
     for (const Rank rank : members) inputs.push_back(plan.input(rank, 0, 0));
     values.push_back(plan.new_scratch(leader, 0));
-    reduce_everyone_in_order(plan, 0, members, inputs, std::vector<Rank>{leader}, std::vector<Location>{values.back()});
+    reduce_once_in_order(plan, 0, members, inputs, values.back());
   }
   return values;
 }
@@ -129,7 +129,7 @@ Result<Plan> all_reduce_by_leaders(const Request& request) {
   const std::vector<Location> values = reduce_to_leaders(plan, request.shape, leaders);
   std::vector<Location> outputs;
   for (const Rank leader : leaders) outputs.push_back(plan.output(leader, 0, 0));
-  reduce_everyone_in_order(plan, 0, leaders, values, leaders, outputs);
+  reduce_everywhere_in_order(plan, 0, leaders, values, outputs);
   for (const Rank leader : leaders) broadcast_inside(plan, request.shape, leader, plan.output(leader, 0, 0));
   return std::move(plan).finish();
 }
@@ -142,9 +142,7 @@ Result<Plan> reduce(const Request& request) {
   PlanBuilder plan = start(request, kTwoLevel);
   const std::vector<Rank> leaders = leaders_of(request);
   const std::vector<Location> values = reduce_to_leaders(plan, request.shape, leaders);
-  const Rank root = request.contract.root;
-  reduce_everyone_in_order(plan, 0, leaders, values, std::vector<Rank>{root},
-                           std::vector<Location>{plan.output(root, 0, 0)});
+  reduce_once_in_order(plan, 0, leaders, values, plan.output(request.contract.root, 0, 0));
   return std::move(plan).finish();
 }
 
