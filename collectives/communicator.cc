@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "base/wire.h"
 #include "collectives/shared_source.h"
-#include "device/devices.h"
 
 namespace weft::collectives {
 namespace {
@@ -39,11 +38,6 @@ engine::SlicingLimits slicing_of(const Settings& settings) {
     limits.in_flight = static_cast<std::uint32_t>(wanted);
   }
   return limits;
-}
-
-device::Device* device_or_null(const void* memory) {
-  device::Device& device = device::device_of(static_cast<const std::byte*>(memory));
-  return &device == &device::host_device() ? nullptr : &device;
 }
 
 std::vector<transport::Transport*> pointers_to(const std::vector<std::unique_ptr<transport::Transport>>& transports) {
@@ -112,7 +106,8 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
       wiring_(std::move(wiring)),
       programs_(rank(), wiring_.shape, select::Machine{.cores_per_host = wiring_.cores_per_host}, std::move(setting),
                 slicing_of(job_->settings)),
-      waitable_{nullptr, pointers_to(wiring_.transports), Spin{job_->settings.duration(Setting::spin), wiring_.cores}},
+      waitable_{nullptr, pointers_to(wiring_.transports), Spin{job_->settings.duration(Setting::spin), wiring_.cores},
+                &is_abort_wanted_, [this] { act_on_abort(); }},
       timeout_(job_->settings.duration(Setting::timeout)),
       fork_generation_(current_fork_generation()) {
   engine::Engine::Options options;
@@ -120,8 +115,6 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   options.links = wiring_.links;
   options.transports = waitable_.transports;
   options.memory = &shared_source();
-  options.host = &device::host_device();
-  options.device_of = device_or_null;
   options.eager_limit = job_->settings.bytes(Setting::eager_limit);
   options.slicing = slicing_of(job_->settings);
   options.clock = &steady_clock();
@@ -185,10 +178,7 @@ void Communicator::trim_programs() {
 Status Communicator::make_room() {
   trim_programs();
   if (engine_->has_room()) return {};
-  if (!wait_until(waitable_, operation_patience(), [this] {
-        if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
-        return engine_->has_room() || engine_->failure();
-      })) {
+  if (!wait_until(waitable_, timeout_, [this] { return engine_->has_room() || engine_->failure(); })) {
     return Error{ErrorCode::timeout, "64 operations are in flight and none of them finishes"};
   }
   if (engine_->failure()) return *engine_->failure();
@@ -197,6 +187,16 @@ Status Communicator::make_room() {
 
 Result<engine::RequestId> Communicator::start(const UserCall& call) {
   WEFT_ENTER();
+  return start_entered(call);
+}
+
+Status Communicator::run(const UserCall& call) {
+  WEFT_ENTER();
+  WEFT_TRY_ASSIGN(const engine::RequestId request, start_entered(call));
+  return wait_entered(request, timeout_).status;
+}
+
+Result<engine::RequestId> Communicator::start_entered(const UserCall& call) {
   if (programs_.is_full() || !engine_->has_room()) WEFT_TRY(make_room());
   if (last_program_ == nullptr || call != last_call_) {
     WEFT_TRY_ASSIGN(const Contract contract, contract_of(call, rank(), ranks()));
@@ -275,11 +275,14 @@ Result<engine::RequestId> Communicator::start_receive(void* receive, std::uint64
       programs_.point_to_point(point_to_point_call(count, type), plan::StepKind::receive, peer), nullptr, receive);
 }
 
-Answer Communicator::wait(engine::RequestId request, Patience patience) {
+Answer Communicator::wait(engine::RequestId request, Nanos patience) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
-  if (wait_for(waitable_, request, patience, is_abort_wanted_, [this] { act_on_abort(); }))
-    return {true, engine_->collect(request)};
+  return wait_entered(request, patience);
+}
+
+Answer Communicator::wait_entered(engine::RequestId request, Nanos patience) {
+  if (wait_for(waitable_, request, patience)) return {true, engine_->collect(request)};
   return {false,
           Error{ErrorCode::timeout, engine_->explain(request),
                 "Look at those ranks: are they stopped, slow, or in another call? WEFT_TIMEOUT sets the limit."}};
@@ -372,10 +375,8 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
 Status Communicator::destroy_window(std::uint32_t window) {
   WEFT_ENTER();
   engine_->start_closing_window(window);
-  const bool is_quiet = wait_until(waitable_, operation_patience(), [&] {
-    if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
-    return engine_->failure().has_value() || engine_->is_window_quiet(window);
-  });
+  const bool is_quiet = wait_until(waitable_, timeout_,
+                                   [&] { return engine_->failure().has_value() || engine_->is_window_quiet(window); });
   if (engine_->failure()) return *engine_->failure();
   if (!is_quiet) {
     return Error{ErrorCode::timeout, fmt::format("window {}: some ranks have not destroyed it", window),
@@ -395,13 +396,12 @@ Result<engine::RequestId> Communicator::put(std::uint32_t window, const void* so
   return engine_->start_put(window, source, size_bytes, peer, offset, with_signal);
 }
 
-Status Communicator::wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Patience patience) {
+Status Communicator::wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Nanos patience) {
   WEFT_ENTER();
   if (peer.value() >= ranks().value()) {
     return Error{ErrorCode::invalid_argument, fmt::format("signal: peer {} of {}", peer.value(), ranks().value())};
   }
   const bool is_done = wait_until(waitable_, patience, [&] {
-    if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
     return engine_->failure().has_value() || engine_->signals(window, peer) >= count || engine_->is_closed(peer);
   });
   if (engine_->failure()) return *engine_->failure();
@@ -454,7 +454,7 @@ Status Communicator::finalize() {
   enlist(waitable_);
   Status status;
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
-  if (!engine_->failure() && !wait_until(waitable_, operation_patience(), [this] {
+  if (!engine_->failure() && !wait_until(waitable_, timeout_, [this] {
         return engine_->num_in_flight() == 0 || engine_->failure() || is_abort_wanted_.load();
       })) {
     status = Error{ErrorCode::timeout, "operations are still in flight while the communicator is destroyed"};

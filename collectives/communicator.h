@@ -55,9 +55,11 @@ class Communicator {
   Result<engine::RequestId> start_plan(const plan::Plan& plan, const UserCall& call);
 
   /// Waits for the request and collects it.
-  Answer wait(engine::RequestId request, Patience patience);
+  Answer wait(engine::RequestId request, Nanos patience);
   /// How long an operation may last (WEFT_TIMEOUT).
-  [[nodiscard]] Patience operation_patience() const noexcept { return Patience::of(timeout_); }
+  [[nodiscard]] Nanos timeout() const noexcept { return timeout_; }
+  /// start() and wait() in one: the latency path of blocking calls.
+  Status run(const UserCall& call);
   /// Collects the request if it is complete. Never blocks.
   Answer test(engine::RequestId request);
 
@@ -70,7 +72,7 @@ class Communicator {
   Status destroy_window(std::uint32_t window);
   Result<engine::RequestId> put(std::uint32_t window, const void* source, std::uint64_t size_bytes, Rank peer,
                                 std::uint64_t offset, bool with_signal);
-  Status wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Patience patience);
+  Status wait_signal(std::uint32_t window, Rank peer, std::uint64_t count, Nanos patience);
 
   /// Ends every operation here and at the peers. Thread: any.
   void abort(const std::string& reason);
@@ -92,6 +94,9 @@ class Communicator {
   /// The reason to refuse a call before anything is touched; else this thread's list has the communicator.
   [[nodiscard]] Status enter(const Occupied& occupied);
   [[nodiscard]] Status check_usable();
+  /// The insides of start() and wait().
+  Result<engine::RequestId> start_entered(const UserCall& call);
+  Answer wait_entered(engine::RequestId request, Nanos patience);
   void trim_programs();
   /// Waits until one more collective can be in flight.
   Status make_room();

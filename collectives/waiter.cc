@@ -26,8 +26,12 @@ constexpr Nanos kSleepToPostAgain = std::chrono::microseconds(200);
 /// How many empty polls of a communicator go by between looks at the others and at the clock.
 constexpr std::uint32_t kOthersEvery = 8;
 
+/// The list of this thread, once it has one: to be compared without the guards of what has a destructor.
+constinit thread_local WaitList* own_list_or_null = nullptr;
+
 const std::shared_ptr<WaitList>& own_list() {
   static thread_local const auto list = std::make_shared<WaitList>();
+  own_list_or_null = list.get();
   return list;
 }
 
@@ -90,8 +94,8 @@ void sleep_on(const WaitList& list, const Waitable& own, Nanos limit) {
 }  // namespace
 
 void enlist(Waitable& waitable) {
+  if (waitable.list != nullptr && waitable.list.get() == own_list_or_null) return;
   const std::shared_ptr<WaitList>& list = own_list();
-  if (waitable.list == list) return;
   delist(waitable);
   const std::lock_guard lock(list->mutex);
   list->waitables.push_back(&waitable);
@@ -116,13 +120,16 @@ void exclusively(Waitable& waitable, const std::function<void()>& work) {
 }
 
 template <class IsDone>
-static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
+static bool wait_loop(Waitable& own, Nanos patience, const IsDone& is_done) {
   own.spin.reset();
+  std::optional<Deadline> deadline;
   std::uint32_t polls = 0;
-  WaitList& list = *own_list();
+  WaitList& list = *own.list;
   const bool has_others = list.size.load(std::memory_order_relaxed) > 1;
   while (!is_done()) {
     bool worked = own.engine->progress();
+    if (own.is_interrupted->load(std::memory_order_relaxed)) [[unlikely]]
+      own.on_interrupt();
     if (has_others && ++polls % kOthersEvery == 0) {
       const std::lock_guard lock(list.mutex);
       worked = progress_others(list, own) || worked;
@@ -138,7 +145,8 @@ static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
         std::unique_lock lock(list.mutex, std::defer_lock);
         if (has_others) lock.lock();
         if (has_others && progress_others(list, own)) break;
-        const Nanos left = patience.deadline().remaining();
+        if (!deadline) deadline = Deadline::after(patience);
+        const Nanos left = deadline->remaining();
         if (left == Nanos::zero()) return is_done();
         sleep_on(list, own, std::min(left, longest_sleep(list, own)));
         break;
@@ -148,18 +156,12 @@ static bool wait_loop(Waitable& own, Patience patience, const IsDone& is_done) {
   return true;
 }
 
-bool wait_until(Waitable& own, Patience patience, const std::function<bool()>& is_done) {
+bool wait_until(Waitable& own, Nanos patience, const std::function<bool()>& is_done) {
   return wait_loop(own, patience, is_done);
 }
 
-bool wait_for(Waitable& own, engine::RequestId request, Patience patience, const std::atomic<bool>& interrupt,
-              const std::function<void()>& on_interrupt) {
-  return wait_loop(own, patience, [&] {
-    if (interrupt.load(std::memory_order_relaxed)) [[unlikely]] {
-      on_interrupt();
-    }
-    return own.engine->is_finished(request);
-  });
+bool wait_for(Waitable& own, engine::RequestId request, Nanos patience) {
+  return wait_loop(own, patience, [&] { return own.engine->is_finished(request); });
 }
 
 }  // namespace weft::collectives

@@ -21,24 +21,9 @@ struct Waitable {
   engine::Engine* engine = nullptr;
   std::vector<transport::Transport*> transports;
   Spin spin;
-  std::shared_ptr<WaitList> list{};  ///< The thread's list that this is in.
-};
-
-/// How long a wait may last. A plain duration becomes a deadline only when the wait turns out not to be short, so that
-/// a wait that ends at once reads no clock.
-class Patience {
- public:
-  static Patience until(Deadline deadline) noexcept { return Patience{deadline, Nanos::zero()}; }
-  static Patience of(Nanos duration) noexcept { return Patience{std::nullopt, duration}; }
-  [[nodiscard]] Deadline deadline() noexcept {
-    if (!deadline_) deadline_ = Deadline::after(duration_);
-    return *deadline_;
-  }
-
- private:
-  Patience(std::optional<Deadline> deadline, Nanos duration) : deadline_(deadline), duration_(duration) {}
-  std::optional<Deadline> deadline_;
-  Nanos duration_;
+  const std::atomic<bool>* is_interrupted = nullptr;  ///< Set by another thread that wants `on_interrupt` called.
+  std::function<void()> on_interrupt{};               ///< Called by whoever waits for this communicator.
+  std::shared_ptr<WaitList> list{};                   ///< The thread's list that this is in.
 };
 
 /// Makes progress on `own`, and on every other communicator of this thread that has something in flight or to send,
@@ -46,13 +31,14 @@ class Patience {
 /// an idle rank costs no processor time.
 ///
 /// The others matter because a peer may wait for their operations before it comes to ours.
-/// Thread: loop. Returns false on timeout.
-bool wait_until(Waitable& own, Patience patience, const std::function<bool()>& is_done);
+///
+/// Precondition: `own` is in this thread's list.
+/// `patience` is how long the wait may last. It counts from the first time that there is nothing to do but sleep: a wait
+/// that ends at once reads no clock. Thread: loop. Returns false on timeout.
+bool wait_until(Waitable& own, Nanos patience, const std::function<bool()>& is_done);
 
-/// The same for one request, without any indirection in its loop: the latency path. `interrupt` is looked at after each
-/// progress; once it is set, `on_interrupt` is called.
-bool wait_for(Waitable& own, engine::RequestId request, Patience patience, const std::atomic<bool>& interrupt,
-              const std::function<void()>& on_interrupt);
+/// The same for one request, without any indirection in its loop: the latency path.
+bool wait_for(Waitable& own, engine::RequestId request, Nanos patience);
 
 /// Moves a communicator to the calling thread's list, out of that of another thread that used it before; or takes it
 /// out of its list. Both wait while the other thread makes progress on it or sleeps for it (50 ms at most).

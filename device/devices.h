@@ -33,11 +33,17 @@ inline Device& device_of(const std::byte* memory) noexcept {
   return detail::find_device(memory);
 }
 
+/// The registered device that owns `memory`, or null where the CPU may touch it. Thread and cost as device_of.
+inline Device* owner_of(const std::byte* memory) noexcept {
+  if (detail::num_devices.load(std::memory_order_acquire) == 0) [[likely]]
+    return nullptr;
+  Device& device = detail::find_device(memory);
+  return &device == &host_device() ? nullptr : &device;
+}
+
 /// host or device: whether the CPU may touch `memory`. Thread and cost as device_of.
 inline MemoryKind kind_of(const std::byte* memory) noexcept {
-  if (detail::num_devices.load(std::memory_order_acquire) == 0) [[likely]]
-    return MemoryKind::host;
-  return &detail::find_device(memory) == &host_device() ? MemoryKind::host : MemoryKind::device;
+  return owner_of(memory) == nullptr ? MemoryKind::host : MemoryKind::device;
 }
 
 }  // namespace weft::device

@@ -66,6 +66,8 @@ std::optional<Error> unusable(const weft_communicator* communicator, std::uint64
 /// A started operation as its caller holds it.
 weft_request_t to_request(weft_communicator* communicator, collectives::engine::RequestId id) noexcept;
 
+/// Between weft_group_begin and weft_group_end.
+bool is_in_group() noexcept;
 /// What a blocking call does after its start: waits, or leaves it to the group that the thread is in.
 weft_status_t finish_blocking(weft_communicator* communicator, const Result<collectives::engine::RequestId>& started);
 /// To be told before anything is started.

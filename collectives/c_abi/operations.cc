@@ -24,7 +24,11 @@ Result<collectives::engine::RequestId> start(weft_communicator_t* communicator, 
 }
 
 weft_status_t block(weft_communicator_t* communicator, const UserCall& call) noexcept {
-  return guarded([&] { return finish_blocking(communicator, start(communicator, call)); });
+  return guarded([&] {
+    if (is_in_group()) return finish_blocking(communicator, start(communicator, call));
+    if (auto error = unusable(communicator)) return report(*error);
+    return status_of(communicator->communicator->run(call));
+  });
 }
 
 weft_status_t begin(weft_communicator_t* communicator, const UserCall& call, weft_request_t* request) noexcept {

@@ -14,12 +14,9 @@ struct Pending {
   std::uint64_t generation;
   RequestId id;
 };
-/// The group that this thread is in.
-struct OpenGroup {
-  std::uint32_t depth = 0;
-  std::vector<Pending> pending;
-};
-thread_local OpenGroup open_group;
+/// The group that this thread is in. The depth by itself, because every call asks for it and it has no destructor.
+constinit thread_local std::uint32_t group_depth = 0;
+thread_local std::vector<Pending> group_pending;
 
 RequestId id_of(const weft_request_t& request) noexcept {
   return {static_cast<std::uint32_t>(request.opaque[1]), static_cast<std::uint32_t>(request.opaque[1] >> 32)};
@@ -33,10 +30,10 @@ Error not_a_request() {
   return Error{ErrorCode::invalid_argument, "not a request in flight", "Each request is completed once."};
 }
 
-collectives::Patience patience_of(const weft_communicator& communicator, std::uint64_t timeout_ns) {
-  if (timeout_ns == 0) return communicator.communicator->operation_patience();
+Nanos patience_of(const weft_communicator& communicator, std::uint64_t timeout_ns) {
+  if (timeout_ns == 0) return communicator.communicator->timeout();
   constexpr auto kMax = static_cast<std::uint64_t>(Nanos::max().count());
-  return collectives::Patience::of(Nanos{static_cast<std::int64_t>(std::min(timeout_ns, kMax))});
+  return Nanos{static_cast<std::int64_t>(std::min(timeout_ns, kMax))};
 }
 
 }  // namespace
@@ -49,13 +46,15 @@ weft_request_t to_request(weft_communicator* communicator, RequestId id) noexcep
   return request;
 }
 
+bool is_in_group() noexcept { return group_depth > 0; }
+
 weft_status_t finish_blocking(weft_communicator* communicator, const Result<RequestId>& started) {
   if (!started) return report(started.error());
-  if (open_group.depth > 0) {
-    open_group.pending.push_back({communicator, communicator->generation, *started});
+  if (is_in_group()) {
+    group_pending.push_back({communicator, communicator->generation, *started});
     return WEFT_SUCCESS;
   }
-  return status_of(communicator->communicator->wait(*started, communicator->communicator->operation_patience()).status);
+  return status_of(communicator->communicator->wait(*started, communicator->communicator->timeout()).status);
 }
 
 Error null_request() { return Error{ErrorCode::invalid_argument, "request is null"}; }
@@ -103,19 +102,19 @@ weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
 }
 
 weft_status_t weft_group_begin(void) {
-  ++open_group.depth;
+  ++group_depth;
   return WEFT_SUCCESS;
 }
 
 weft_status_t weft_group_end(void) {
   return guarded([] {
-    if (open_group.depth == 0) {
+    if (group_depth == 0) {
       return report(weft::Error{weft::ErrorCode::invalid_argument, "weft_group_end without weft_group_begin"});
     }
-    if (--open_group.depth > 0) return WEFT_SUCCESS;
+    if (--group_depth > 0) return WEFT_SUCCESS;
     // Waiting on one communicator makes progress on the thread's others too, so the order does not matter.
-    const std::vector<Pending> pending = std::move(open_group.pending);
-    open_group.pending.clear();
+    const std::vector<Pending> pending = std::move(group_pending);
+    group_pending.clear();
     weft_status_t first = WEFT_SUCCESS;
     for (const Pending& entry : pending) {
       const auto& communicator = entry.communicator->communicator;
@@ -123,7 +122,7 @@ weft_status_t weft_group_end(void) {
       if (auto error = unusable(entry.communicator, entry.generation)) {
         status = *std::move(error);
       } else {
-        status = communicator->wait(entry.id, communicator->operation_patience()).status;
+        status = communicator->wait(entry.id, communicator->timeout()).status;
       }
       if (!status && first == WEFT_SUCCESS) first = report(status.error());
     }

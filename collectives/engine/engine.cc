@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "device/devices.h"
 
 namespace weft::collectives::engine {
 
@@ -31,39 +32,35 @@ Engine::Engine(Options options) : options_(std::move(options)), arena_(*options_
 
 Engine::~Engine() {
   if (num_in_flight_ > 0) fail(Error{ErrorCode::closed, "the communicator is destroyed"});
-  for (Operation& operation : operations_) release_registrations(operation);
+  for (const auto& operation : operations_) release_registrations(*operation);
   for (std::uint32_t window = 0; window < windows_.size(); ++window) close_window(window);
 }
 
-UserBuffer Engine::user_buffer(const void* base, std::uint64_t size_bytes) const {
+OwnedBuffer Engine::owned_buffer(const void* base, std::uint64_t size_bytes) const {
   // The const of an input is kept by the plan: no verified plan writes one. Only where input and output are the same
   // memory is it cast away for real.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(base));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-  return {bytes, size_bytes, size_bytes == 0 || base == nullptr ? nullptr : options_.device_of(base)};
+  return {bytes, size_bytes, size_bytes == 0 || base == nullptr ? nullptr : device::owner_of(bytes)};
 }
 
 Operation* Engine::acquire_operation(const Program& program, Channel channel, const void* input, void* output) {
   Operation* operation = nullptr;
   if (free_operations_.empty()) {
-    operation = &operations_.emplace_back();
+    operation = operations_.emplace_back(std::make_unique<Operation>()).get();
     operation->index = static_cast<std::uint32_t>(operations_.size() - 1);
     free_operations_.reserve(operations_.size());
   } else {
     operation = free_operations_.back();
     free_operations_.pop_back();
   }
-  const Contract& contract = program.call.contract;
-  const std::uint64_t block_bytes = program.call.count * program.element_size;
-  const bool is_collective = channel == Channel::collective;
   operation->program = &program;
   operation->channel = channel;
   operation->is_finished = false;
   operation->in_flight = true;
   operation->error.reset();
   operation->partner = nullptr;
-  operation->input = user_buffer(input, block_bytes * (is_collective ? contract.input_blocks(options_.own_rank) : 1));
-  operation->output =
-      user_buffer(output, block_bytes * (is_collective ? contract.output_blocks(options_.own_rank) : 1));
+  operation->input() = owned_buffer(input, program.input_bytes);
+  operation->output() = owned_buffer(output, program.output_bytes);
   operation->next_slice = 0;
   operation->slices_left = program.slicing.num_slices;
   operation->slots.assign(program.slicing.in_flight, SliceSlot{});
@@ -107,18 +104,17 @@ Result<RequestId> Engine::start_point_to_point(const Program& program, const voi
 
 Status Engine::begin(Operation& operation) {
   const Program& program = *operation.program;
-  if (program.scratch_slots > 0 && program.call.count > 0) {
-    auto scratch = arena_.acquire(std::uint64_t{program.slicing.in_flight} * program.scratch_slots *
-                                  program.slicing.slice_bytes_max);
+  if (program.scratch_bytes > 0) {
+    auto scratch = arena_.acquire(program.slicing.in_flight * program.scratch_bytes);
     if (!scratch) {
       // The operation counts in the order of calls, so the communicator cannot go on without it.
       fail(scratch.error());
       (void)collect(RequestId{operation.index, operation.generation});
       return *failure_;
     }
-    operation.scratch = *scratch;
+    operation.scratch().base = *scratch;
   }
-  check_parked_signatures(operation);
+  if (num_parked_ > 0) check_parked_signatures(operation);
   if (program.steps.empty() && operation.in_flight) {
     // Nothing to wait for. A loop: slices that end while they are started would nest as deep as there are slices.
     for (std::uint32_t slice = 0; slice < program.slicing.num_slices; ++slice) average(operation, slice);
@@ -155,8 +151,8 @@ void Engine::run_tasks() {
   first_task_ = 0;
 }
 
-void Engine::run(const Task& task) {
-  switch (task.operation->program->steps[task.step].kind) {
+void Engine::run(Task task) {
+  switch (task.operation->program->steps[task.step()].kind) {
     case plan::StepKind::send: return run_send(task);
     case plan::StepKind::receive:
     case plan::StepKind::receive_reduce: return run_receive(task);
@@ -165,21 +161,22 @@ void Engine::run(const Task& task) {
   }
 }
 
-void Engine::complete(const Task& task) {
+void Engine::complete(Task task) {
   Operation& operation = *task.operation;
   const Program& program = *operation.program;
-  StepState& state = operation.state(task.slot, task.step);
+  StepState& state = operation.state(task.slot(), task.step());
   state.phase = Phase::complete;
   if (state.buffer != nullptr) {
     arena_.release(state.buffer);
     state.buffer = nullptr;
   }
-  const ProgramStep& step = program.steps[task.step];
+  const ProgramStep& step = program.steps[task.step()];
   for (std::uint32_t next = 0; next < step.num_after; ++next) {
     const std::uint32_t successor = program.after[step.first_after + next];
-    if (--operation.state(task.slot, successor).before_left == 0) tasks_.push_back({&operation, task.slot, successor});
+    if (--operation.state(task.slot(), successor).before_left == 0)
+      tasks_.push_back({&operation, task.slot(), successor});
   }
-  if (--operation.slots[task.slot].steps_left == 0) finish_slice(operation, task.slot);
+  if (--operation.slots[task.slot()].steps_left == 0) finish_slice(operation, task.slot());
 }
 
 void Engine::average(Operation& operation, std::uint32_t slice) {
@@ -187,8 +184,8 @@ void Engine::average(Operation& operation, std::uint32_t slice) {
   // All of this slice's sends have been read by their receivers, so its output is this rank's alone by now.
   for (const Range& part : program.averaged) {
     const Range range = program.slice_of(part.size(), slice);
-    std::byte* values = operation.output.base + (part.begin + range.begin) * program.element_size;
-    device::Device& device = operation.output.device != nullptr ? *operation.output.device : *options_.host;
+    std::byte* values = operation.output().base + (part.begin + range.begin) * program.element_size;
+    device::Device& device = operation.output().device != nullptr ? *operation.output().device : device::host_device();
     const device::Ticket ticket =
         device.finish_average(values, range.size(), program.call.type, program.call.contract.ranks.value());
     while (!device.is_done(ticket)) {
@@ -198,7 +195,7 @@ void Engine::average(Operation& operation, std::uint32_t slice) {
 
 void Engine::finish_slice(Operation& operation, std::uint32_t slot) {
   const Program& program = *operation.program;
-  average(operation, operation.slots[slot].slice);
+  if (!program.averaged.empty()) average(operation, operation.slots[slot].slice);
   if (--operation.slices_left == 0) return finish(operation);
   if (operation.next_slice < program.slicing.num_slices) activate_slice(operation, slot);
 }
@@ -223,9 +220,9 @@ void Engine::finish(Operation& operation) {
   operation.in_flight = false;
   operation.is_finished = true;
   --num_in_flight_;
-  if (operation.scratch != nullptr) {
-    arena_.release(operation.scratch);
-    operation.scratch = nullptr;
+  if (operation.scratch().base != nullptr) {
+    arena_.release(operation.scratch().base);
+    operation.scratch().base = nullptr;
   }
   if (!operation.error) release_registrations(operation);
   if (operation.channel == Channel::collective) {
@@ -252,12 +249,12 @@ void Engine::release_registrations(Operation& operation) {
 }
 
 bool Engine::is_finished(RequestId request) const noexcept {
-  const Operation& operation = operations_[request.index];
+  const Operation& operation = *operations_[request.index];
   return operation.generation != request.generation || operation.is_finished;
 }
 
 Status Engine::collect(RequestId request) {
-  Operation& operation = operations_[request.index];
+  Operation& operation = *operations_[request.index];
   if (operation.generation != request.generation) {
     return Error{ErrorCode::invalid_argument, "this request was completed and collected before"};
   }
@@ -274,7 +271,7 @@ bool Engine::progress() {
   bool worked = false;
   if (!retries_.empty()) {
     std::swap(retries_, retrying_);
-    for (const Task& task : retrying_) {
+    for (Task task : retrying_) {
       if (task.operation->in_flight) run(task);
     }
     retrying_.clear();

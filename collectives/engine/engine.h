@@ -56,11 +56,8 @@ class Engine {
     std::vector<LinkInfo> links;                    ///< By rank.
     std::vector<transport::Transport*> transports;  ///< At most kTransportsMax; outlive the engine.
     MemorySource* memory = nullptr;                 ///< Outlives the engine.
-    device::Device* host = nullptr;                 ///< Usually host_device().
-    /// Finds the device that owns an address, or null where the CPU may touch it.
-    std::function<device::Device*(const void*)> device_of;
-    std::uint64_t eager_limit = 0;  ///< 0: each link's advice. Equal on all ranks.
-    SlicingLimits slicing;          ///< Equal on all ranks.
+    std::uint64_t eager_limit = 0;                  ///< 0: each link's advice. Equal on all ranks.
+    SlicingLimits slicing;                          ///< Equal on all ranks.
     const Clock* clock = nullptr;
     Trace* trace = nullptr;  ///< Null, or where finished operations are recorded; outlives the engine.
   };
@@ -145,10 +142,20 @@ class Engine {
   static constexpr std::uint32_t kCalled = 2 * kRunAhead;
   static_assert(kCalled >= kRunAhead + kInFlightMax);
 
-  struct Task {
+  /// A step of a slice in flight. Two whole words, passed in registers: what is written to a queue by parts and read as
+  /// a whole a moment later makes the processor wait until the parts have left its store buffer, 10 ns a time.
+  class Task {
+   public:
+    Task() = default;
+    Task(Operation* of, std::uint32_t slot, std::uint32_t step) noexcept
+        : operation(of), place_(std::uint64_t{slot} << 32 | step) {}
+    [[nodiscard]] std::uint32_t slot() const noexcept { return static_cast<std::uint32_t>(place_ >> 32); }
+    [[nodiscard]] std::uint32_t step() const noexcept { return static_cast<std::uint32_t>(place_); }
+
     Operation* operation = nullptr;
-    std::uint32_t slot = 0;
-    std::uint32_t step = 0;
+
+   private:
+    std::uint64_t place_ = 0;
   };
   struct Computing {
     Task task;
@@ -219,16 +226,16 @@ class Engine {
   Operation* acquire_operation(const Program& program, Channel channel, const void* input, void* output);
   Status begin(Operation& operation);
   void activate_slice(Operation& operation, std::uint32_t slot);
-  void complete(const Task& task);
+  void complete(Task task);
   void finish_slice(Operation& operation, std::uint32_t slot);
   void average(Operation& operation, std::uint32_t slice);
   void finish(Operation& operation);
   void release_registrations(Operation& operation);
-  void run(const Task& task);
+  void run(Task task);
   void run_tasks();
-  void retry_later(const Task& task) { retries_.push_back(task); }
+  void retry_later(Task task) { retries_.push_back(task); }
   void record(const Operation& operation);
-  [[nodiscard]] UserBuffer user_buffer(const void* base, std::uint64_t size_bytes) const;
+  [[nodiscard]] OwnedBuffer owned_buffer(const void* base, std::uint64_t size_bytes) const;
 
   // engine_failure.cc
   void fail_operation(Operation& operation, const Error& cause);
@@ -253,17 +260,20 @@ class Engine {
   void finish_with_partner(Operation& operation);
 
   // engine_local.cc: bytes.
-  struct Piece {
-    std::byte* data = nullptr;
-    std::uint64_t size_bytes = 0;
-    device::Device* device = nullptr;  ///< Null: the CPU may touch it.
+  struct Source {
+    const std::byte* data = nullptr;
+    device::Device* device = nullptr;
+    Source(const std::byte* bytes, device::Device* owner) noexcept : data(bytes), device(owner) {}
+    Source(const Piece& piece) noexcept
+        : data(piece.data), device(piece.device) {}  // NOLINT(google-explicit-constructor)
   };
-  [[nodiscard]] Piece piece(Operation& operation, std::uint32_t slot, const ProgramStep& step,
-                            const Operand& operand) const;
-  void run_local(const Task& task);
+  void run_local(Task task);
+  /// `to` = from, `to` = left op right, as the task's step does it. True if it is done already.
+  bool start_copy(Task task, const Piece& to, const Source& from);
+  bool start_reduce(Task task, const Piece& to, const Source& left, const Source& right);
   /// Starts destination = bytes, or destination = operand op bytes; true if it is done already.
-  bool start_combine(const Task& task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes);
-  bool start_on(device::Device* device, const Task& task, device::Ticket ticket);
+  bool start_combine(Task task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes);
+  bool start_on(device::Device* device, Task task, device::Ticket ticket);
   void poll_devices();
   /// How `address` of the operation's buffers is named towards the link.
   Result<Arena::Place> place_of(Operation& operation, const Link& link, const std::byte* address);
@@ -271,23 +281,24 @@ class Engine {
   // engine_send.cc, engine_receive.cc: transfers.
   /// Whether memory that the peer cannot map goes as a train of messages.
   [[nodiscard]] static bool travels_in_messages(const Link& link) noexcept;
-  void run_send(const Task& task);
-  void begin_send(const Task& task);
-  void post_data(const Task& task);
-  void post_available(const Task& task);
-  void post_write(const Task& task);
+  void run_send(Task task);
+  void begin_send(Task task);
+  void post_data(Task task);
+  void post_available(Task task);
+  void post_write(Task task);
   /// The receiver is ready: what it waits for goes out.
-  void start_payload(const Task& task);
-  void run_receive(const Task& task);
-  void begin_receive(const Task& task);
-  void post_ready(const Task& task);
-  void receive_data(const Task& task, std::uint32_t offset, std::span<const std::byte> payload);
-  void read_available(const Task& task);
-  void post_read(const Task& task);
-  void combine_landed(const Task& task);
-  void after_combine(const Task& task);
-  void post_consumed(const Task& task);
-  [[nodiscard]] MessageHeaderWire header_of(const Task& task, MessageKind kind) const;
+  void start_payload(Task task);
+  void run_receive(Task task);
+  void begin_receive(Task task);
+  void post_ready(Task task);
+  void receive_data(Task task, std::uint32_t offset, std::span<const std::byte> payload);
+  void read_available(Task task);
+  void post_read(Task task);
+  void combine_landed(Task task);
+  void after_combine(Task task);
+  void post_consumed(Task task);
+  [[nodiscard]] MessageHeaderWire header_of(Task task, MessageKind kind, std::uint32_t offset = 0,
+                                            std::uint8_t detail = 0) const;
   /// True once the message is out; false: try again later (a failure ends the communicator).
   bool post(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
 
@@ -295,13 +306,13 @@ class Engine {
   void handle(const transport::Completion& completion, std::uint32_t transport_index);
   void handle_message(Rank peer, std::span<const std::byte> message);
   void deliver(Link& link, Rank peer, const MessageHeaderWire& header, std::span<const std::byte> payload);
-  void apply(const Task& task, const MessageHeaderWire& header, std::span<const std::byte> payload);
+  void apply(Task task, const MessageHeaderWire& header, std::span<const std::byte> payload);
   void park(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
-  void unpark(const Task& task);
+  void unpark(Task task);
   Operation* find_operation(Link& link, const MessageHeaderWire& header);
   void protocol_error(const Link& link, std::string_view what);
   void report_progress();
-  std::uint32_t add_landing(const Task& task);
+  std::uint32_t add_landing(Task task);
 
   // engine_mismatch.cc
   void check_parked_signatures(Operation& operation);
@@ -329,7 +340,7 @@ class Engine {
   Options options_;
   std::vector<Link> links_;
   Arena arena_;
-  std::deque<Operation> operations_;
+  std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_operations_;
   std::array<Operation*, kInFlightMax> collectives_{};
   std::array<CallWire, kCalled> called_{};  ///< The latest collectives, for the description of mismatches.
@@ -338,7 +349,8 @@ class Engine {
   std::uint32_t last_report_ = 0;           ///< completed_ when the peers were last told.
   bool report_is_due_ = false;
   std::uint32_t num_in_flight_ = 0;
-  std::vector<Task> tasks_;  ///< A queue: tasks_[first_task_..] are to be run.
+  std::uint32_t num_parked_ = 0;  ///< Messages, of all links.
+  std::vector<Task> tasks_;       ///< A queue: tasks_[first_task_..] are to be run.
   std::size_t first_task_ = 0;
   std::vector<Task> retries_;
   std::vector<Task> retrying_;

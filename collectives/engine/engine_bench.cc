@@ -152,8 +152,6 @@ void run_all_reduce(benchmark::State& state, const char* algorithm) {
     }
     options.transports = {&transports[r]};
     options.memory = &memory;
-    options.host = &device::host_device();
-    options.device_of = [](const void*) { return nullptr; };
     options.clock = &steady_clock();
     engines.push_back(std::make_unique<Engine>(std::move(options)));
   }

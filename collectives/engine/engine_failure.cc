@@ -13,7 +13,7 @@ void Engine::fail_operation(Operation& operation, const Error& cause) {
     if (state.buffer == nullptr || state.phase == Phase::complete) continue;
     state.buffer = nullptr;  // The transport or a device may still use it: it is not given out again.
   }
-  operation.scratch = nullptr;  // For the same reason.
+  operation.scratch().base = nullptr;  // For the same reason.
   finish(operation);
 }
 
@@ -31,8 +31,8 @@ void Engine::fail(const Error& cause) {
   for (Put& put : puts_) {
     if (put.in_use) end_put(put);
   }
-  for (Operation& operation : operations_) {
-    if (operation.in_flight) fail_operation(operation, cause);
+  for (const auto& operation : operations_) {
+    if (operation->in_flight) fail_operation(*operation, cause);
   }
   tasks_.clear();
   first_task_ = 0;
@@ -115,8 +115,8 @@ void Engine::link_closed(Rank peer) {
   Link& link = links_[peer.index()];
   link.is_closed = true;
   if (failure_) return;
-  for (const Operation& operation : operations_) {
-    if (operation.in_flight && waits_for(operation, peer)) return fail_closed(link, operation);
+  for (const auto& operation : operations_) {
+    if (operation->in_flight && waits_for(*operation, peer)) return fail_closed(link, *operation);
   }
 }
 
@@ -128,7 +128,7 @@ void Engine::close() {
 }
 
 std::string Engine::explain(RequestId request) const {
-  const Operation& operation = operations_[request.index];
+  const Operation& operation = *operations_[request.index];
   if (operation.generation != request.generation || operation.program == nullptr) return "a request that is complete";
   const Program& program = *operation.program;
   std::vector<std::uint32_t> receiving;

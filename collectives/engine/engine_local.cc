@@ -6,62 +6,65 @@
 
 namespace weft::collectives::engine {
 
-Engine::Piece Engine::piece(Operation& operation, std::uint32_t slot, const ProgramStep& step,
-                            const Operand& operand) const {
-  const Program& program = *operation.program;
-  const Range range = program.slice_of(step.part_elems, operation.slots[slot].slice);
-  const std::uint64_t size_bytes = range.size() * program.element_size;
-  if (operand.buffer == plan::Buffer::scratch) {
-    const std::uint64_t area = std::uint64_t{slot} * program.scratch_slots + operand.scratch_slot;
-    return {operation.scratch + area * program.slicing.slice_bytes_max, size_bytes, nullptr};
-  }
-  const UserBuffer& buffer = operand.buffer == plan::Buffer::input ? operation.input : operation.output;
-  return {buffer.base + operand.begin_bytes + range.begin * program.element_size, size_bytes, buffer.device};
+Piece Operation::slice_piece(std::uint32_t slot, const ProgramStep& step, const Operand& operand) noexcept {
+  const OwnedBuffer& owner = buffer(operand.buffer);
+  const Range range = program->slice_of(step.part_elems, slots[slot].slice);
+  const std::uint64_t within =
+      operand.buffer == plan::Buffer::scratch ? slot * program->scratch_bytes : range.begin * program->element_size;
+  return {owner.base + operand.begin_bytes + within, range.size() * program->element_size, owner.device};
 }
 
-void Engine::run_local(const Task& task) {
+void Engine::run_local(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  const Piece to = operation.piece(task.slot(), step, step.destination);
   if (to.size_bytes == 0) return complete(task);
-  const Piece from = piece(operation, task.slot, step, step.source);
-  device::Device* device = to.device != nullptr ? to.device : from.device;
-  device::Ticket ticket{};
+  const Piece from = operation.piece(task.slot(), step, step.source);
+  bool is_done = false;
   if (step.kind == plan::StepKind::copy) {
-    ticket = (device != nullptr ? device : options_.host)->copy(to.data, from.data, to.size_bytes);
+    is_done = start_copy(task, to, from);
   } else {
-    const Piece second = piece(operation, task.slot, step, step.second);
-    if (device == nullptr) device = second.device;
-    ticket = (device != nullptr ? device : options_.host)
-                 ->reduce(to.data, from.data, second.data, to.size_bytes / operation.program->element_size,
-                          operation.program->call.type, operation.program->call.op);
+    is_done = start_reduce(task, to, from, operation.piece(task.slot(), step, step.second));
   }
-  if (start_on(device, task, ticket)) complete(task);
+  if (is_done) complete(task);
 }
 
-bool Engine::start_on(device::Device* device, const Task& task, device::Ticket ticket) {
+bool Engine::start_copy(Task task, const Piece& to, const Source& from) {
+  device::Device* const device = to.device != nullptr ? to.device : from.device;
+  if (device != nullptr) return start_on(device, task, device->copy(to.data, from.data, to.size_bytes));
+  device::copy_bytes(to.data, from.data, to.size_bytes, task.operation->program->steps[task.step()].stores);
+  return true;
+}
+
+bool Engine::start_reduce(Task task, const Piece& to, const Source& left, const Source& right) {
+  const Program& program = *task.operation->program;
+  const std::uint64_t count = to.size_bytes / program.element_size;
+  device::Device* const device = to.device != nullptr ? to.device : left.device != nullptr ? left.device : right.device;
+  if (device == nullptr) {
+    program.steps[task.step()].reduce(to.data, left.data, right.data, count);
+    return true;
+  }
+  return start_on(device, task,
+                  device->reduce(to.data, left.data, right.data, count, program.call.type, program.call.op));
+}
+
+bool Engine::start_on(device::Device* device, Task task, device::Ticket ticket) {
   if (ticket == device::Ticket::done) return true;
-  task.operation->state(task.slot, task.step).phase = Phase::computing;
+  task.operation->state(task.slot(), task.step()).phase = Phase::computing;
   computing_.push_back({task, device, ticket});
   return false;
 }
 
-bool Engine::start_combine(const Task& task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes) {
+bool Engine::start_combine(Task task, std::uint64_t offset, const std::byte* bytes, std::uint64_t size_bytes) {
   if (size_bytes == 0) return true;
   Operation& operation = *task.operation;
-  const Program& program = *operation.program;
-  const ProgramStep& step = program.steps[task.step];
-  const Piece to = piece(operation, task.slot, step, step.destination);
-  if (step.kind == plan::StepKind::receive) {
-    device::Device* device = to.device != nullptr ? to.device : options_.host;
-    return start_on(device, task, device->copy(to.data + offset, bytes, size_bytes));
-  }
-  const Piece operand = piece(operation, task.slot, step, step.source);
-  device::Device* device = to.device != nullptr ? to.device : operand.device;
-  if (device == nullptr) device = options_.host;
-  return start_on(device, task,
-                  device->reduce(to.data + offset, operand.data + offset, bytes, size_bytes / program.element_size,
-                                 program.call.type, program.call.op));
+  const ProgramStep& step = operation.program->steps[task.step()];
+  const Source landed{bytes, nullptr};
+  const Piece whole = operation.piece(task.slot(), step, step.destination);
+  const Piece to{whole.data + offset, size_bytes, whole.device};
+  if (step.kind == plan::StepKind::receive) return start_copy(task, to, landed);
+  const Piece operand = operation.piece(task.slot(), step, step.source);
+  return start_reduce(task, to, {operand.data + offset, operand.device}, landed);
 }
 
 void Engine::poll_devices() {
@@ -78,7 +81,7 @@ void Engine::poll_devices() {
       finish_with_partner(*work.task.operation);
       continue;
     }
-    const plan::StepKind kind = work.task.operation->program->steps[work.task.step].kind;
+    const plan::StepKind kind = work.task.operation->program->steps[work.task.step()].kind;
     if (kind == plan::StepKind::send) {
       run(work.task);
     } else if (plan::is_transfer(kind)) {
@@ -91,7 +94,7 @@ void Engine::poll_devices() {
 
 Result<Arena::Place> Engine::place_of(Operation& operation, const Link& link, const std::byte* address) {
   for (std::size_t which = 0; which < 2; ++which) {
-    const UserBuffer& buffer = which == 0 ? operation.input : operation.output;
+    const OwnedBuffer& buffer = which == 0 ? operation.input() : operation.output();
     if (buffer.base == nullptr || address < buffer.base || address >= buffer.base + buffer.size_bytes) continue;
     std::optional<transport::Registration>& registration = operation.registrations[which][link.transport_index];
     if (!registration) {

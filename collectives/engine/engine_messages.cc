@@ -40,8 +40,8 @@ void Engine::handle(const transport::Completion& completion, std::uint32_t trans
       if (completion.notice >= landings_.size()) return protocol_error(link, "a notice of no landing");
       const Task task = landings_[completion.notice];
       if (task.operation == nullptr || !task.operation->in_flight) return;
-      if (task.operation->state(task.slot, task.step).phase != Phase::awaiting_notice ||
-          task.operation->program->steps[task.step].peer != completion.peer.value()) {
+      if (task.operation->state(task.slot(), task.step()).phase != Phase::awaiting_notice ||
+          task.operation->program->steps[task.step()].peer != completion.peer.value()) {
         return protocol_error(link, "a notice of a landing that is not its own");
       }
       landings_[completion.notice] = Task{};  // The same notice again means nothing.
@@ -128,9 +128,9 @@ void Engine::deliver(Link& link, Rank peer, const MessageHeaderWire& header, std
   protocol_error(link, "a message of a slice that is complete");
 }
 
-void Engine::apply(const Task& task, const MessageHeaderWire& header, std::span<const std::byte> payload) {
-  StepState& state = task.operation->state(task.slot, task.step);
-  Link& link = links_[task.operation->program->steps[task.step].peer];
+void Engine::apply(Task task, const MessageHeaderWire& header, std::span<const std::byte> payload) {
+  StepState& state = task.operation->state(task.slot(), task.step());
+  Link& link = links_[task.operation->program->steps[task.step()].peer];
   switch (header.kind) {
     case MessageKind::data:
       if (state.phase == Phase::blocked) return park(link, header, payload);
@@ -161,6 +161,7 @@ void Engine::apply(const Task& task, const MessageHeaderWire& header, std::span<
 
 void Engine::park(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
   link.parked.push_back({header, {payload.begin(), payload.end()}});
+  ++num_parked_;
 }
 
 std::uint64_t Engine::parked_bytes() const noexcept {
@@ -171,11 +172,11 @@ std::uint64_t Engine::parked_bytes() const noexcept {
   return bytes;
 }
 
-void Engine::unpark(const Task& task) {
+void Engine::unpark(Task task) {
   const Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
+  const ProgramStep& step = operation.program->steps[task.step()];
   Link& link = links_[step.peer];
-  const std::uint32_t slice = operation.slots[task.slot].slice;
+  const std::uint32_t slice = operation.slots[task.slot()].slice;
   const bool is_send = step.kind == plan::StepKind::send;
   const auto is_ours = [&](const Parked& parked) {
     const MessageHeaderWire& header = parked.header;
@@ -190,6 +191,7 @@ void Engine::unpark(const Task& task) {
     }
     const Parked parked = std::move(link.parked[i]);
     link.parked.erase(link.parked.begin() + static_cast<std::ptrdiff_t>(i));
+    --num_parked_;
     apply(task, parked.header, parked.payload);
   }
 }

@@ -24,9 +24,9 @@ void Engine::match_own(Operation& operation) {
                                   receive.program->label),
                       "Sends and receives of one pair of ranks match in the order of their calls."});
   }
-  const std::byte* from = send.input.base;
-  std::byte* to = receive.output.base;
-  const std::uint64_t size_bytes = send.input.size_bytes;
+  const std::byte* from = send.input().base;
+  std::byte* to = receive.output().base;
+  const std::uint64_t size_bytes = send.input().size_bytes;
   send.partner = &receive;
   receive.partner = &send;
   if (size_bytes == 0) return finish_with_partner(receive);
@@ -35,8 +35,9 @@ void Engine::match_own(Operation& operation) {
     fail_operation(send, cause);
     return fail_operation(receive, cause);
   }
-  device::Device* device = receive.output.device != nullptr ? receive.output.device : send.input.device;
-  const device::Ticket ticket = (device != nullptr ? device : options_.host)->copy(to, from, size_bytes);
+  device::Device* device = receive.output().device != nullptr ? receive.output().device : send.input().device;
+  if (device == nullptr) device = &device::host_device();
+  const device::Ticket ticket = device->copy(to, from, size_bytes);
   if (ticket == device::Ticket::done) return finish_with_partner(receive);
   computing_.push_back({{&receive, 0, 0}, device, ticket});
 }

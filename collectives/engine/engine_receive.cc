@@ -7,8 +7,8 @@
 
 namespace weft::collectives::engine {
 
-void Engine::run_receive(const Task& task) {
-  StepState& state = task.operation->state(task.slot, task.step);
+void Engine::run_receive(Task task) {
+  StepState& state = task.operation->state(task.slot(), task.step());
   switch (state.phase) {
     case Phase::blocked: return begin_receive(task);
     case Phase::posting_place: return post_ready(task);
@@ -18,7 +18,7 @@ void Engine::run_receive(const Task& task) {
   }
 }
 
-std::uint32_t Engine::add_landing(const Task& task) {
+std::uint32_t Engine::add_landing(Task task) {
   if (free_landings_.empty()) {
     landings_.push_back(task);
     free_landings_.reserve(landings_.size());
@@ -30,12 +30,12 @@ std::uint32_t Engine::add_landing(const Task& task) {
   return landing;
 }
 
-void Engine::begin_receive(const Task& task) {
+void Engine::begin_receive(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
   Link& link = links_[step.peer];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot(), step, step.destination);
 
   if (to.size_bytes > link.eager_limit && link.capabilities.large_path == transport::LargePath::write) {
     if (link.is_closed) return fail_closed(link, operation);
@@ -61,9 +61,9 @@ void Engine::begin_receive(const Task& task) {
   if (link.is_closed) fail_closed(link, operation);
 }
 
-void Engine::post_ready(const Task& task) {
-  StepState& state = task.operation->state(task.slot, task.step);
-  Link& link = links_[task.operation->program->steps[task.step].peer];
+void Engine::post_ready(Task task) {
+  StepState& state = task.operation->state(task.slot(), task.step());
+  Link& link = links_[task.operation->program->steps[task.step()].peer];
   if (!post(link, header_of(task, MessageKind::ready), bytes_of(state.place))) {
     if (task.operation->in_flight) retry_later(task);
     return;
@@ -71,17 +71,17 @@ void Engine::post_ready(const Task& task) {
   state.phase = state.is_staged ? Phase::awaiting_data : Phase::awaiting_notice;
 }
 
-void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<const std::byte> payload) {
+void Engine::receive_data(Task task, std::uint32_t offset, std::span<const std::byte> payload) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
+  const Piece to = operation.piece(task.slot(), step, step.destination);
   if (offset != state.progress_bytes || payload.size() > to.size_bytes - offset ||
       payload.size() % operation.program->element_size != 0) {
     return protocol_error(links_[step.peer], "data that does not fit its transfer");
   }
   const bool on_device = to.device != nullptr || (step.kind == plan::StepKind::receive_reduce &&
-                                                  piece(operation, task.slot, step, step.source).device != nullptr);
+                                                  operation.piece(task.slot(), step, step.source).device != nullptr);
   if (on_device && to.size_bytes > 0) {
     // The message's bytes are gone after the next poll, and a device takes its time: keep them until all are here.
     if (state.buffer == nullptr) {
@@ -99,12 +99,12 @@ void Engine::receive_data(const Task& task, std::uint32_t offset, std::span<cons
   complete(task);
 }
 
-void Engine::read_available(const Task& task) {
+void Engine::read_available(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
   Link& link = links_[step.peer];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot(), step, step.destination);
   if (state.is_staged) {
     state.phase = Phase::posting_place;
     state.place = {};
@@ -118,12 +118,12 @@ void Engine::read_available(const Task& task) {
   if (start_combine(task, 0, *source, to.size_bytes)) after_combine(task);
 }
 
-void Engine::post_read(const Task& task) {
+void Engine::post_read(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
   Link& link = links_[step.peer];
-  const Piece to = piece(operation, task.slot, step, step.destination);
+  const Piece to = operation.piece(task.slot(), step, step.destination);
   const bool in_place = step.kind == plan::StepKind::receive && to.device == nullptr;
   if (!in_place && state.buffer == nullptr) {
     auto buffer = arena_.acquire(to.size_bytes);
@@ -141,25 +141,25 @@ void Engine::post_read(const Task& task) {
   state.phase = Phase::awaiting_read;
 }
 
-void Engine::combine_landed(const Task& task) {
-  const StepState& state = task.operation->state(task.slot, task.step);
+void Engine::combine_landed(Task task) {
+  const StepState& state = task.operation->state(task.slot(), task.step());
   if (state.buffer == nullptr) return after_combine(task);
-  const ProgramStep& step = task.operation->program->steps[task.step];
-  const Piece to = piece(*task.operation, task.slot, step, step.destination);
+  const ProgramStep& step = task.operation->program->steps[task.step()];
+  const Piece to = task.operation->piece(task.slot(), step, step.destination);
   if (start_combine(task, 0, state.buffer, to.size_bytes)) after_combine(task);
 }
 
-void Engine::after_combine(const Task& task) {
-  StepState& state = task.operation->state(task.slot, task.step);
-  const Link& link = links_[task.operation->program->steps[task.step].peer];
+void Engine::after_combine(Task task) {
+  StepState& state = task.operation->state(task.slot(), task.step());
+  const Link& link = links_[task.operation->program->steps[task.step()].peer];
   const bool was_read = state.has_place && link.capabilities.large_path == transport::LargePath::read;
   if (!was_read) return complete(task);
   state.phase = Phase::posting_consumed;
   post_consumed(task);
 }
 
-void Engine::post_consumed(const Task& task) {
-  Link& link = links_[task.operation->program->steps[task.step].peer];
+void Engine::post_consumed(Task task) {
+  Link& link = links_[task.operation->program->steps[task.step()].peer];
   if (!post(link, header_of(task, MessageKind::consumed), {})) {
     if (task.operation->in_flight) retry_later(task);
     return;

@@ -1,21 +1,24 @@
 // The sender's half of a transfer. See Engine for the protocol.
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "base/check.h"
 #include "collectives/engine/engine.h"
 
 namespace weft::collectives::engine {
 
-MessageHeaderWire Engine::header_of(const Task& task, MessageKind kind) const {
+MessageHeaderWire Engine::header_of(Task task, MessageKind kind, std::uint32_t offset, std::uint8_t detail) const {
   const Operation& operation = *task.operation;
-  MessageHeaderWire header;
-  header.kind = kind;
-  header.channel = operation.channel;
-  header.sequence = operation.sequence;
-  header.signature = operation.program->signature;
-  header.transfer = operation.program->steps[task.step].transfer;
-  header.slice = operation.slots[task.slot].slice;
-  return header;
+  // In whole words, as links copy them: see Task.
+  static_assert(std::endian::native == std::endian::little);
+  const auto word = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
+  const std::uint32_t what = MessageHeaderWire::kVersion | static_cast<std::uint32_t>(kind) << 8 |
+                             static_cast<std::uint32_t>(operation.channel) << 16 | std::uint32_t{detail} << 24;
+  return std::bit_cast<MessageHeaderWire>(
+      std::array{word(what, operation.sequence),
+                 word(operation.program->signature, operation.program->steps[task.step()].transfer),
+                 word(operation.slots[task.slot()].slice, offset)});
 }
 
 bool Engine::travels_in_messages(const Link& link) noexcept {
@@ -32,8 +35,8 @@ bool Engine::post(Link& link, const MessageHeaderWire& header, std::span<const s
   return *posted == transport::Posted::started;
 }
 
-void Engine::run_send(const Task& task) {
-  StepState& state = task.operation->state(task.slot, task.step);
+void Engine::run_send(Task task) {
+  StepState& state = task.operation->state(task.slot(), task.step());
   switch (state.phase) {
     case Phase::blocked: return begin_send(task);
     case Phase::computing:  // The bounce buffer is filled.
@@ -46,10 +49,10 @@ void Engine::run_send(const Task& task) {
   }
 }
 
-void Engine::begin_send(const Task& task) {
+void Engine::begin_send(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
   Link& link = links_[step.peer];
 
   if (link.is_closed) return fail_closed(link, operation);
@@ -60,7 +63,7 @@ void Engine::begin_send(const Task& task) {
     return retry_later(task);
   }
 
-  const Piece from = piece(operation, task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot(), step, step.source);
   const bool fits_message = from.size_bytes <= link.eager_limit;
   const bool needs_bounce = from.device != nullptr && from.size_bytes > 0 &&
                             (fits_message || !link.capabilities.moves_device_memory || travels_in_messages(link));
@@ -96,8 +99,8 @@ void Engine::begin_send(const Task& task) {
   post_available(task);
 }
 
-void Engine::start_payload(const Task& task) {
-  StepState& state = task.operation->state(task.slot, task.step);
+void Engine::start_payload(Task task) {
+  StepState& state = task.operation->state(task.slot(), task.step());
   if (state.is_staged) {
     state.phase = Phase::posting_data;
     return post_data(task);
@@ -106,18 +109,17 @@ void Engine::start_payload(const Task& task) {
   post_write(task);
 }
 
-void Engine::post_data(const Task& task) {
+void Engine::post_data(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
   Link& link = links_[step.peer];
-  const Piece from = piece(operation, task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot(), step, step.source);
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
-  MessageHeaderWire header = header_of(task, MessageKind::data);
   do {
     const std::uint64_t size = std::min(from.size_bytes - state.progress_bytes, link.payload_max);
-    header.offset = static_cast<std::uint32_t>(state.progress_bytes);
-    if (!post(link, header, {data + state.progress_bytes, size})) {
+    const auto offset = static_cast<std::uint32_t>(state.progress_bytes);
+    if (!post(link, header_of(task, MessageKind::data, offset), {data + state.progress_bytes, size})) {
       if (operation.in_flight) retry_later(task);
       return;
     }
@@ -126,14 +128,13 @@ void Engine::post_data(const Task& task) {
   complete(task);
 }
 
-void Engine::post_available(const Task& task) {
-  StepState& state = task.operation->state(task.slot, task.step);
-  Link& link = links_[task.operation->program->steps[task.step].peer];
-  MessageHeaderWire header = header_of(task, MessageKind::available);
+void Engine::post_available(Task task) {
+  StepState& state = task.operation->state(task.slot(), task.step());
+  Link& link = links_[task.operation->program->steps[task.step()].peer];
   const PlaceKind kind = state.is_staged         ? PlaceKind::staged
                          : state.place_is_shared ? PlaceKind::mapped
                                                  : PlaceKind::read;
-  header.reserved = static_cast<std::uint8_t>(kind);
+  const MessageHeaderWire header = header_of(task, MessageKind::available, 0, static_cast<std::uint8_t>(kind));
   if (!post(link, header, bytes_of(state.place).first(kAvailableSize))) {
     if (task.operation->in_flight) retry_later(task);
     return;
@@ -141,12 +142,12 @@ void Engine::post_available(const Task& task) {
   state.phase = state.is_staged ? Phase::awaiting_ready : Phase::awaiting_consumed;
 }
 
-void Engine::post_write(const Task& task) {
+void Engine::post_write(Task task) {
   Operation& operation = *task.operation;
-  const ProgramStep& step = operation.program->steps[task.step];
-  StepState& state = operation.state(task.slot, task.step);
+  const ProgramStep& step = operation.program->steps[task.step()];
+  StepState& state = operation.state(task.slot(), task.step());
   Link& link = links_[step.peer];
-  const Piece from = piece(operation, task.slot, step, step.source);
+  const Piece from = operation.piece(task.slot(), step, step.source);
   const std::byte* data = state.buffer != nullptr ? state.buffer : from.data;
   auto place = place_of(operation, link, data);
   if (!place) return fail_at(link, place.error());

@@ -52,9 +52,16 @@ struct SliceSlot {
   std::uint32_t steps_left = 0;  ///< 0: the slot is idle.
 };
 
-/// A buffer of the caller, and how peers reach it.
-struct UserBuffer {
+/// The input, output or scratch of one call.
+struct OwnedBuffer {
   std::byte* base = nullptr;
+  std::uint64_t size_bytes = 0;
+  device::Device* device = nullptr;  ///< Null: the CPU may touch it.
+};
+
+/// Bytes to be read or written.
+struct Piece {
+  std::byte* data = nullptr;
   std::uint64_t size_bytes = 0;
   device::Device* device = nullptr;  ///< Null: the CPU may touch it.
 };
@@ -72,8 +79,7 @@ struct Operation {
   bool in_flight = false;
   bool is_finished = false;  ///< Complete or failed, and not yet collected by its caller.
   std::optional<Error> error;
-  UserBuffer input, output;
-  std::byte* scratch = nullptr;
+  std::array<OwnedBuffer, 3> buffers;  ///< By plan::Buffer.
   std::uint32_t next_slice = 0;
   std::uint32_t slices_left = 0;
   std::vector<SliceSlot> slots;
@@ -87,6 +93,22 @@ struct Operation {
   [[nodiscard]] StepState& state(std::uint32_t slot, std::uint32_t step) noexcept {
     return states[slot * program->steps.size() + step];
   }
+  [[nodiscard]] OwnedBuffer& buffer(plan::Buffer which) noexcept { return buffers[static_cast<std::size_t>(which)]; }
+  [[nodiscard]] OwnedBuffer& input() noexcept { return buffer(plan::Buffer::input); }
+  [[nodiscard]] OwnedBuffer& output() noexcept { return buffer(plan::Buffer::output); }
+  [[nodiscard]] OwnedBuffer& scratch() noexcept { return buffer(plan::Buffer::scratch); }
+
+  /// The bytes of `operand` that the slice in `slot` of `step` is about.
+  [[nodiscard]] Piece piece(std::uint32_t slot, const ProgramStep& step, const Operand& operand) noexcept {
+    const OwnedBuffer& owner = buffer(operand.buffer);
+    if (program->slicing.num_slices == 1) [[likely]] {
+      return {owner.base + operand.begin_bytes, step.part_elems * program->element_size, owner.device};
+    }
+    return slice_piece(slot, step, operand);
+  }
+
+ private:
+  [[nodiscard]] Piece slice_piece(std::uint32_t slot, const ProgramStep& step, const Operand& operand) noexcept;
 };
 
 }  // namespace weft::collectives::engine

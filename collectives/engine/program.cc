@@ -29,7 +29,19 @@ std::uint64_t with_slicing(std::uint64_t plan_id, const plan::Plan& plan, const 
 
 class Lowering {
  public:
-  Lowering(const plan::Plan& plan, const Call& call, Rank rank) : plan_(plan), call_(call), rank_(rank) {}
+  Lowering(const plan::Plan& plan, const Call& call, Rank rank, std::uint64_t slice_bytes_max)
+      : plan_(plan), call_(call), rank_(rank), slice_bytes_max_(slice_bytes_max) {
+    const std::uint64_t blocks = plan.contract.output_blocks(rank);
+    is_large_ = blocks * call.count * device::size_of(call.type) >= device::streaming_threshold_bytes();
+    is_read_.resize(blocks * plan.parts_per_block);
+    const auto mark = [&](const plan::Location& location) {
+      if (location.buffer == plan::Buffer::output) is_read_[location.chunk] = true;
+    };
+    for (const plan::Step& step : plan.steps[rank.index()]) {
+      if (step.kind != plan::StepKind::receive) mark(step.source);
+      if (step.kind == plan::StepKind::reduce) mark(step.second);
+    }
+  }
 
   [[nodiscard]] Range part(std::uint32_t chunk) const {
     const std::uint32_t k = plan_.parts_per_block;
@@ -40,12 +52,19 @@ class Lowering {
     Operand result;
     result.buffer = location.buffer;
     if (location.buffer == plan::Buffer::scratch) {
-      result.scratch_slot = location.chunk;
+      result.begin_bytes = location.chunk * slice_bytes_max_;
     } else {
       const std::uint64_t block = location.chunk / plan_.parts_per_block;
       result.begin_bytes = (block * call_.count + part(location.chunk).begin) * device::size_of(call_.type);
     }
     return result;
+  }
+
+  /// Results that leave the caches anyway bypass them, unless this rank needs them again. A slice alone looks small, so
+  /// this is decided by all that the call writes.
+  [[nodiscard]] device::Stores stores(const plan::Location& destination) const {
+    const bool bypasses = is_large_ && destination.buffer == plan::Buffer::output && !is_read_[destination.chunk];
+    return bypasses ? device::Stores::streaming : device::Stores::cached;
   }
 
   [[nodiscard]] ProgramStep step(const plan::Step& planned) const {
@@ -60,6 +79,10 @@ class Lowering {
     if (has_source) lowered.source = operand(planned.source);
     if (has_destination) lowered.destination = operand(planned.destination);
     if (planned.kind == plan::StepKind::reduce) lowered.second = operand(planned.second);
+    if (has_destination) lowered.stores = stores(planned.destination);
+    if (planned.kind == plan::StepKind::reduce || planned.kind == plan::StepKind::receive_reduce) {
+      lowered.reduce = device::reduce_function(call_.type, call_.op, lowered.stores);
+    }
     return lowered;
   }
 
@@ -67,6 +90,9 @@ class Lowering {
   const plan::Plan& plan_;
   const Call& call_;
   Rank rank_;
+  std::uint64_t slice_bytes_max_;
+  bool is_large_ = false;      ///< What this rank writes does not fit its share of the last cache.
+  std::vector<bool> is_read_;  ///< Chunks of the output that a step of this rank reads.
 };
 
 void link_successors(Program& program, const std::vector<plan::Step>& steps) {
@@ -106,15 +132,18 @@ Result<std::unique_ptr<Program>> lower(const plan::Plan& plan, std::uint64_t pla
   program->algorithm = plan.name;
   program->element_size = static_cast<std::uint32_t>(element_size);
   program->num_transfers = plan.num_transfers;
-  program->scratch_slots = plan.scratch_chunks.empty() ? 0 : plan.scratch_chunks[rank.index()];
+  program->input_bytes = plan.contract.input_blocks(rank) * call.count * element_size;
+  program->output_bytes = plan.contract.output_blocks(rank) * call.count * element_size;
 
   const std::uint64_t unit = line_unit(element_size);
   const std::uint64_t part_bytes = longest_part(call.count, plan.parts_per_block, unit) * element_size;
   program->slicing = slicing_of(part_bytes, limits);
   program->slicing.slice_bytes_max =
       longest_part(part_bytes / element_size, program->slicing.num_slices, unit) * element_size + 64;
+  const std::uint64_t scratch_chunks = plan.scratch_chunks.empty() ? 0 : plan.scratch_chunks[rank.index()];
+  program->scratch_bytes = call.count > 0 ? scratch_chunks * program->slicing.slice_bytes_max : 0;
 
-  const Lowering lowering{plan, call, rank};
+  const Lowering lowering{plan, call, rank, program->slicing.slice_bytes_max};
   const std::vector<plan::Step>& steps = plan.steps[rank.index()];
   program->step_of_transfer.assign(plan.num_transfers, Program::kNoStep);
   program->steps.reserve(steps.size());
@@ -151,6 +180,7 @@ std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind
   program->num_transfers = 1;
   const std::uint64_t bytes = call.count * program->element_size;
   program->slicing = slicing_of(bytes, limits);
+  program->input_bytes = program->output_bytes = bytes;
   const std::uint64_t unit = line_unit(program->element_size);
   program->slicing.slice_bytes_max =
       longest_part(call.count, program->slicing.num_slices, unit) * program->element_size + 64;
@@ -160,6 +190,7 @@ std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind
   step.part_elems = call.count;
   step.source.buffer = plan::Buffer::input;
   step.destination.buffer = plan::Buffer::output;
+  step.stores = bytes >= device::copy_streaming_threshold_bytes() ? device::Stores::streaming : device::Stores::cached;
   program->steps.push_back(step);
   program->step_of_transfer = {0};
   program->plan_id = program->slicing.num_slices;

@@ -9,14 +9,14 @@
 #include "collectives/engine/call.h"
 #include "collectives/engine/layout.h"
 #include "collectives/plan/plan.h"
+#include "device/host/kernels.h"
 
 namespace weft::collectives::engine {
 
-/// One place of a lowered step: a part of a block of one of the three buffers, in bytes.
+/// One place of a lowered step: a part of a block of one of the three buffers.
 struct Operand {
   plan::Buffer buffer = plan::Buffer::input;
-  std::uint32_t scratch_slot = 0;  ///< scratch: which slot of the slice's scratch area.
-  std::uint64_t begin_bytes = 0;   ///< input, output: where the part begins.
+  std::uint64_t begin_bytes = 0;  ///< Where the part begins; in the scratch area of a slice.
 };
 
 /// A step of one rank, lowered to bytes. Steps of one program are stored in one flat array.
@@ -29,6 +29,8 @@ struct ProgramStep {
   std::uint32_t num_after = 0;
   std::uint64_t part_elems = 0;  ///< Elements of the whole part; a slice takes its share.
   Operand source, second, destination;
+  device::Stores stores = device::Stores::cached;  ///< How the CPU writes the destination.
+  device::ReduceFunction reduce = nullptr;         ///< The CPU's, of a step that reduces.
 };
 
 /// How a part is cut into slices that move through the whole plan independently of each other.
@@ -52,7 +54,8 @@ struct Program {
   CallWire wire;  ///< The call as other ranks are told.
   std::uint32_t element_size = 1;
   std::uint32_t num_transfers = 0;
-  std::uint32_t scratch_slots = 0;
+  std::uint64_t input_bytes = 0, output_bytes = 0;
+  std::uint64_t scratch_bytes = 0;  ///< Of one slice in flight.
   Slicing slicing;
   std::vector<ProgramStep> steps;
   std::vector<std::uint32_t> after;             ///< Successor lists of all steps, one after the other.

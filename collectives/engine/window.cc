@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "collectives/engine/engine.h"
+#include "device/devices.h"
 
 namespace weft::collectives::engine {
 namespace {
@@ -53,7 +54,7 @@ Result<Engine::RemoteWindow> Engine::window_for(std::uint32_t window, Rank peer)
   RemoteWindow remote;
   remote.size_bytes = opened.size_bytes;
   if (link.endpoint == nullptr || opened.size_bytes == 0) return remote;
-  device::Device* device = options_.device_of(opened.base);
+  device::Device* device = device::owner_of(opened.base);
   if (device != nullptr && !link.capabilities.moves_device_memory) return remote;
   std::optional<transport::Registration>& registration = opened.registrations[link.transport_index];
   if (!registration) {
@@ -145,7 +146,7 @@ Result<RequestId> Engine::start_put(std::uint32_t window, const void* source, st
   const bool is_copied = link.endpoint == nullptr || (size_bytes > link.eager_limit && remote.is_shared);
   std::byte* bounce = nullptr;
   if (size_bytes > 0 && !is_copied && !(is_written && link.capabilities.moves_device_memory) &&
-      options_.device_of(source) != nullptr) {
+      device::owner_of(static_cast<const std::byte*>(source)) != nullptr) {
     WEFT_TRY_ASSIGN(bounce, arena_.acquire(size_bytes));
     copy_now(bounce, static_cast<const std::byte*>(source), size_bytes);
     source = bounce;
@@ -187,7 +188,7 @@ void Engine::run_put(Put& put) {
     if (put.is_posted) return;
     if (!put.registration) {
       auto* base = const_cast<std::byte*>(put.source);  // NOLINT(cppcoreguidelines-pro-type-const-cast): only read.
-      const device::MemoryKind kind = options_.device_of(base) != nullptr
+      const device::MemoryKind kind = device::owner_of(base) != nullptr
                                           ? device::MemoryKind::device
                                           : options_.memory->kind_of(base, put.size_bytes);
       auto registration = link.transport->register_memory(base, put.size_bytes, kind);
@@ -245,9 +246,9 @@ void Engine::end_put(Put& put) {
 }
 
 void Engine::copy_now(std::byte* to, const std::byte* from, std::uint64_t size_bytes) {
-  device::Device* device = options_.device_of(to);
-  if (device == nullptr) device = options_.device_of(from);
-  if (device == nullptr) device = options_.host;
+  device::Device* device = device::owner_of(to);
+  if (device == nullptr) device = device::owner_of(from);
+  if (device == nullptr) device = &device::host_device();
   const device::Ticket ticket = device->copy(to, from, size_bytes);
   while (!device->is_done(ticket)) {
   }

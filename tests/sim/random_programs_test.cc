@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "collectives/algorithms/algorithm.h"
+#include "tests/fakes/known_device.h"
 #include "tests/sim/link_kinds.h"
 #include "tests/sim/sim_call.h"
 
@@ -64,6 +65,7 @@ class RandomPrograms : public testing::TestWithParam<std::tuple<int, bool>> {
   void run(std::uint64_t seed);
 
   fakes::FakeGpu gpu_;
+  fakes::KnownDevice known_{gpu_};
   Random random_{1};
 };
 
@@ -85,9 +87,7 @@ void RandomPrograms::run(std::uint64_t seed) {
     else
       std::memcpy(to, bytes.data(), size_bytes);
   };
-  SimGroup group{options, 512, 1 + draw(4), [this](const void* memory) -> device::Device* {
-                   return gpu_.owns(static_cast<const std::byte*>(memory)) ? &gpu_ : nullptr;
-                 }};
+  SimGroup group{options, 512, 1 + draw(4)};
   std::vector<std::unique_ptr<SimCall>> calls;
   for (std::uint32_t i = 0, count = 1 + draw(8); i < count; ++i) calls.push_back(draw_call(group, true));
   std::vector<Pair> pairs(draw(8));

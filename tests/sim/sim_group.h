@@ -46,9 +46,7 @@ class SimMemory final : public collectives::engine::MemorySource {
 /// Engines of N ranks on one simulated cluster, stepped by hand in one thread.
 class SimGroup {
  public:
-  explicit SimGroup(
-      transport::sim::SimOptions options, std::uint64_t slice_bytes = 512, std::uint32_t in_flight = 3,
-      std::function<device::Device*(const void*)> device_of = [](const void*) { return nullptr; })
+  explicit SimGroup(transport::sim::SimOptions options, std::uint64_t slice_bytes = 512, std::uint32_t in_flight = 3)
       : cluster_(options) {
     cluster_.connect_all();
     for (std::uint32_t r = 0; r < options.ranks; ++r) {
@@ -61,8 +59,6 @@ class SimGroup {
         engine.links.push_back({endpoint, 0, "rank " + std::to_string(peer)});
       }
       engine.memory = memories_.back().get();
-      engine.host = &device::host_device();
-      engine.device_of = device_of;
       engine.slicing = {slice_bytes, in_flight};
       engine.clock = &cluster_.clock();
       engines_.push_back(std::make_unique<collectives::engine::Engine>(std::move(engine)));

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "tests/fakes/known_device.h"
 #include "tests/sim/link_kinds.h"
 #include "tests/sim/sim_call.h"
 
@@ -20,9 +21,7 @@ class Windows : public testing::TestWithParam<std::tuple<int, Where, Where>> {
 
   Windows() {
     transport::sim::SimOptions options = options_of(kLinkKinds[std::get<0>(GetParam())], kRanks, 17);
-    group_ = std::make_unique<SimGroup>(options, 512, 3, [this](const void* memory) -> device::Device* {
-      return gpu_.owns(static_cast<const std::byte*>(memory)) ? &gpu_ : nullptr;
-    });
+    group_ = std::make_unique<SimGroup>(options, 512, 3);
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       memory_.push_back(std::make_unique<SimBuffer>(*group_, rank, gpu_, std::get<1>(GetParam()), kWindowBytes));
       EXPECT_TRUE(group_->engine(rank).open_window(0, memory_[rank]->data(), kWindowBytes));
@@ -51,6 +50,7 @@ class Windows : public testing::TestWithParam<std::tuple<int, Where, Where>> {
   }
 
   fakes::FakeGpu gpu_;
+  fakes::KnownDevice known_{gpu_};
   std::unique_ptr<SimGroup> group_;
   std::vector<std::unique_ptr<SimBuffer>> memory_;
 };

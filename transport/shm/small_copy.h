@@ -22,10 +22,18 @@ inline void small_copy(std::byte* destination, const std::byte* source, std::siz
   };
   if (size >= 32) return two(Half{});
   if (size >= 16) {
-    struct Quarter {
-      std::uint64_t words[2];
-    };
-    return two(Quarter{});
+    // By words: a header that was written by words a moment ago is forwarded from the store buffer only to loads that
+    // lie within one of those stores.
+    std::uint64_t words[4];
+    std::memcpy(&words[0], source, 8);
+    std::memcpy(&words[1], source + 8, 8);
+    std::memcpy(&words[2], source + size - 16, 8);
+    std::memcpy(&words[3], source + size - 8, 8);
+    std::memcpy(destination, &words[0], 8);
+    std::memcpy(destination + 8, &words[1], 8);
+    std::memcpy(destination + size - 16, &words[2], 8);
+    std::memcpy(destination + size - 8, &words[3], 8);
+    return;
   }
   if (size >= 8) return two(std::uint64_t{});
   if (size >= 4) return two(std::uint32_t{});
