@@ -139,7 +139,7 @@ static bool wait_loop(Waitable& own, Nanos patience, const IsDone& is_done) {
       continue;
     }
     switch (own.spin.next()) {
-      case Spin::Step::poll: cpu_pause(); break;
+      case Spin::Step::poll: own.spin.pause(); break;
       case Spin::Step::yield: sched_yield(); break;
       case Spin::Step::sleep: {
         std::unique_lock lock(list.mutex, std::defer_lock);

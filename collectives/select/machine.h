@@ -14,7 +14,7 @@ namespace weft::collectives::select {
 /// ranks pays for it, and one that reads their inputs does not.
 inline constexpr plan::LinkCost kSharedMemory{.latency_ns = 100,
                                               .bytes_per_ns = 25,
-                                              .fresh_bytes_per_ns = 3,
+                                              .fresh_bytes_per_ns = 12,
                                               .per_step_ns = 60,
                                               .moved_by_processor = true,
                                               .end_bytes_per_ns = 0};
@@ -28,8 +28,9 @@ inline constexpr plan::LinkCost kSharedMemoryBeyondCache{.latency_ns = 100,
                                                          .end_bytes_per_ns = 0};
 
 /// Blocks from this size on are beyond the cache.
-/// Measured with two ranks: reading all of the peer's input wins at 8 MiB, halves win at 16 MiB.
-inline constexpr std::uint64_t kBeyondCache = std::uint64_t{16} << 20;
+/// Measured with two ranks and results that bypass the caches: reading all of the peer's input wins at 16 MiB (1.2 ms to
+/// 2.2), halves win at 64 MiB (8.3 ms to 9.8).
+inline constexpr std::uint64_t kBeyondCache = std::uint64_t{32} << 20;
 
 /// Ranks of different hosts through sockets. An 8-byte all-reduce of two ranks takes about 10 us on loopback and one
 /// stream moved 2.3 GB/s between network namespaces. Most of that is copying at both ends, during which a rank does

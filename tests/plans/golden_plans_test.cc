@@ -14,7 +14,7 @@ namespace {
 
 /// tests/golden/plans of the source tree.
 std::filesystem::path golden_folder() {
-  return std::filesystem::path(__FILE__).parent_path().parent_path() / "golden" / "plans";
+  return std::filesystem::path(WEFT_SOURCE_DIR) / "tests" / "golden" / "plans";
 }
 
 /// Only scripts/update_golden.py sets this; then files are written instead of compared.

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 
 #include "transport/shm/layout.h"
@@ -45,6 +44,7 @@ class RingView {
 
 /// What a line holds.
 enum class LineKind : std::uint32_t {
+  senseless = 0,  ///< Never written: what a reader makes of words that are no line.
   small = 1,
   large = 2,
   notice = 3,
@@ -165,20 +165,20 @@ class RingReader : public RingView {
     for (std::size_t offset = 0; offset < kAhead; offset += 64) __builtin_prefetch(place + offset);
   }
 
-  /// Takes the next item; only after has_next(). Nullopt: the words in the ring make no sense.
-  [[nodiscard]] std::optional<Item> take() noexcept {
+  /// Takes the next item; only after has_next().
+  [[nodiscard]] Item take() noexcept {
     const Line& next = line(lines_read_);
     const std::uint64_t control = next.control.load(std::memory_order_relaxed);
     const auto kind = static_cast<LineKind>((control >> 28) & 0xf);
     const std::size_t size = control & 0xfffffff;
     ++lines_read_;
     if (kind == LineKind::large) {
-      if (size > geometry_.message_size_max()) return std::nullopt;
+      if (size > geometry_.message_size_max()) return {};
       const std::byte* place = bulk(bulk_read_);
       bulk_read_ += bulk_used_by(size);
       return Item{kind, {place, size}};
     }
-    if (kind < LineKind::small || kind > LineKind::abandoned || size > Line::kInlineMax) return std::nullopt;
+    if (kind < LineKind::small || kind > LineKind::abandoned || size > Line::kInlineMax) return {};
     return Item{kind, {next.content.data(), size}};
   }
 

@@ -49,12 +49,11 @@ std::size_t ShmRank::poll(std::span<Completion> out) noexcept {
 /// Takes what lies in one ring.
 void ShmRank::collect(ShmEndpoint& link, std::span<Completion> out, std::size_t& count) noexcept {
   while (count < out.size() && link.reader.has_next()) {
-    const auto item = link.reader.take();
-    if (!item || item->kind == LineKind::abandoned) [[unlikely]] {
-      link.fail(Error{ErrorCode::peer_failed,
-                      item ? fmt::format("process {} gave its transport up without closing the link", link.pid())
-                           : fmt::format("process {} wrote words into its ring that make no sense", link.pid())}
-                    .about(link.peer()));
+    const auto [kind, bytes] = link.reader.take();
+    if (kind == LineKind::senseless || kind == LineKind::abandoned) [[unlikely]] {
+      const std::string_view what = kind == LineKind::abandoned ? "gave its transport up without closing the link"
+                                                                : "wrote words into its ring that make no sense";
+      link.fail(Error{ErrorCode::peer_failed, fmt::format("process {} {}", link.pid(), what)}.about(link.peer()));
       out[count++] = news(Completion::Kind::failed, link.peer());
       stop_receiving(link);
       return;
@@ -65,21 +64,22 @@ void ShmRank::collect(ShmEndpoint& link, std::span<Completion> out, std::size_t&
     }
     Completion& completion = out[count++];
     completion.peer = link.peer();
-    switch (item->kind) {
+    switch (kind) {
       case LineKind::small:
       case LineKind::large:
         completion.kind = Completion::Kind::message;
-        completion.message = item->bytes;
+        completion.message = bytes;
         break;
       case LineKind::notice:
         completion.kind = Completion::Kind::notice;
-        std::memcpy(&completion.notice, item->bytes.data(), sizeof completion.notice);
+        std::memcpy(&completion.notice, bytes.data(), sizeof completion.notice);
         break;
       case LineKind::closed:
         completion.kind = Completion::Kind::closed;
         link.set_peer_closed();
         stop_receiving(link);
         return;
+      case LineKind::senseless:
       case LineKind::abandoned: return;  // Above.
     }
   }
