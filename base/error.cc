@@ -49,7 +49,11 @@ const std::string& Error::remedy() const noexcept { return detail_->remedy; }
 std::string Error::message() const {
   std::string text = fmt::format("{}: {}", name_of(code_), detail_->doing);
   if (detail_->system_errno != 0) text += fmt::format(" ({})", std::strerror(detail_->system_errno));
-  if (peer_) text += fmt::format(" [rank {}]", peer_->value());
+  if (peer_) {
+    // Not twice, where what was done quotes another rank's message about the same one.
+    const std::string about = fmt::format(" [rank {}]", peer_->value());
+    if (text.find(about) == std::string::npos) text += about;
+  }
   if (!detail_->remedy.empty()) text += fmt::format(". {}", detail_->remedy);
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <thread>
 #include <utility>
 
@@ -42,6 +43,22 @@ class Backoff {
   Random random_;
   Nanos next_ = std::chrono::milliseconds(10);
 };
+
+/// The machine itself knows no way there: no process, firewall or cable elsewhere is to blame.
+bool has_no_way(const Error& error) noexcept {
+  const int err = error.system_errno();
+  return err == ENETUNREACH || err == EHOSTUNREACH || err == ENETDOWN;
+}
+
+std::string remedy_of_no_way(const HostPort& address) {
+  if (is_loopback_host(address.host)) {
+    return "The loopback interface is down or missing here: bring it up (ip link set lo up)";
+  }
+  return fmt::format(
+      "This host has no route to {}: look whether its interfaces are up (ip addr) and at its routes "
+      "(ip route)",
+      address.host);
+}
 
 /// One attempt's outcome; without a client, exactly one of the errors is set.
 struct Attempt {
@@ -93,8 +110,10 @@ Result<std::unique_ptr<Client>> enter(const Identity& identity, const HostPort& 
                    fmt::format("rank {} of {} on host {} found no service at {} in {}: {}", identity.rank.value(),
                                identity.size, own_host_name(), identity.address,
                                format_duration(steady_clock().now() - started_at), latest->message()),
-                   "Rank 0 runs the service and never appeared: check that it was started, that this address is its "
-                   "machine's, and that no firewall is between"}
+                   has_no_way(*latest)
+                       ? remedy_of_no_way(address)
+                       : "Rank 0 runs the service and never appeared: check that it was started, that this address is "
+                         "its machine's, and that no firewall is between"}
           .about(Rank{0});
     }
     log::debug("bootstrap: {}", attempt.transient->message());
@@ -120,14 +139,17 @@ Status await_welcome(Client& client, const Identity& identity, Deadline deadline
   return Error{ErrorCode::malformed, where + " sent an unexpected message"};
 }
 
-/// Whether a service of this very job answers. Somebody else says so at once; a service that is under a flood of
-/// strangers may hang up on the first attempt.
-bool answers(const HostPort& address, const Secret& secret, Deadline deadline) {
+/// Nullopt if a service of this very job answers; else why there is none. Somebody else says so at once; a service that
+/// is under a flood of strangers may hang up on the first attempt.
+std::optional<Error> look_for_service(const HostPort& address, const Secret& secret, Deadline deadline) {
   Backoff backoff{1};
+  std::optional<Error> latest;
   while (true) {
     const auto found = Client::connect(address, secret, deadline);
-    if (found) return true;
-    if (deadline.has_passed() || failed_attempt(found.error()).refusal) return false;
+    if (found) return std::nullopt;
+    // The last attempt is cut short by the deadline; what the one before it met says more.
+    if (!latest || !deadline.has_passed()) latest = found.error();
+    if (deadline.has_passed() || failed_attempt(found.error()).refusal) return latest;
     backoff.wait(deadline);
   }
 }
@@ -145,9 +167,15 @@ Result<std::unique_ptr<Service>> serve_or_find(const Identity& identity, const H
     const bool is_busy = why.code() == ErrorCode::address_in_use;
     if (!is_busy && why.code() != ErrorCode::not_found) return why;
     // Somebody is there, or the address is another machine's: a service of this very job may have been started there.
-    if (answers(address, identity.secret, Deadline::after(kProbeTimeout))) {
+    const auto none = look_for_service(address, identity.secret, Deadline::after(kProbeTimeout));
+    if (!none) {
       log::info("bootstrap: a service of this job answers at {}", identity.address);
       return std::unique_ptr<Service>{};
+    }
+    if (is_busy && has_no_way(*none)) {
+      // Whoever has the port may well be the service.
+      return Error::from_errno(ErrorCode::not_found, fmt::format("reaching the service at {}", identity.address),
+                               none->system_errno(), remedy_of_no_way(address));
     }
     if (is_busy || last.has_passed()) return why;
     backoff.wait(last);

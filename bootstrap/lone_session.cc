@@ -23,6 +23,7 @@ class LoneSession final : public Session {
     return std::vector<std::vector<std::byte>>{{own.begin(), own.end()}};
   }
   [[nodiscard]] Status barrier(const Group&, std::string_view, Deadline) override { return {}; }
+  void pass(const Group&, std::string_view, Deadline) override {}
   [[nodiscard]] Result<std::uint64_t> agree(const Group&, std::string_view, std::uint64_t value, Deadline) override {
     return value;
   }

@@ -112,9 +112,20 @@ Error Meeting::join_timeout_error() const {
                                   format_duration(clock_.now() - started_at_), options_.address, options_.size,
                                   describe_ranks(missing), describe_some(here));
   for (const std::string& refusal : refusals_) doing += "; refused meanwhile: " + refusal;
-  return Error{ErrorCode::timeout, std::move(doing),
-               "Check that the missing ranks were started and reach this address, or raise WEFT_BOOTSTRAP_TIMEOUT"}
-      .about(missing.empty() ? Rank{} : missing.front());
+  std::string remedy =
+      "Check that the missing ranks were started and reach this address, or raise WEFT_BOOTSTRAP_TIMEOUT";
+  if (num_strangers_ > 0) {
+    doing += num_strangers_ == 1 ? std::string("; 1 connection was refused because it did not prove this job's secret")
+                                 : fmt::format(
+                                       "; {} connections were refused because they did not prove this job's "
+                                       "secret",
+                                       num_strangers_);
+    remedy =
+        "Check that the missing ranks were started, reach this address and have the same WEFT_SECRET, or raise "
+        "WEFT_BOOTSTRAP_TIMEOUT";
+  }
+  return Error{ErrorCode::timeout, std::move(doing), std::move(remedy)}.about(missing.empty() ? Rank{}
+                                                                                              : missing.front());
 }
 
 void Meeting::fail_join(const Error& cause) {

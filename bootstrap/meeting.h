@@ -48,6 +48,8 @@ class Meeting {
   void leave(ConnectionId from);
   /// The connection broke: every exchange that waits with this rank as a member fails at once. Unknown ids are ignored.
   void drop(ConnectionId from, const std::string& why);
+  /// A connection ended that did not prove the job's secret: told to those who wait in vain for somebody.
+  void note_stranger() noexcept { ++num_strangers_; }
   /// Fails what has waited too long.
   void tick();
   /// Tells every rank that is still here that the service ends.
@@ -97,7 +99,8 @@ class Meeting {
   std::map<ConnectionId, Rank> ranks_;
   std::uint32_t num_joined_ = 0;
   std::uint32_t num_gone_ = 0;
-  bool is_complete_ = false;           ///< Everybody has joined and was told.
+  bool is_complete_ = false;  ///< Everybody has joined and was told.
+  std::uint64_t num_strangers_ = 0;
   std::optional<Error> join_failure_;  ///< Why the job does not come about.
   std::optional<Error> first_drop_;
   std::deque<std::string> refusals_;  ///< The latest few, for the message of a timeout.

@@ -19,7 +19,7 @@ namespace {
 /// goes on would find the service gone in its next exchange.
 constexpr Nanos kLinger = std::chrono::seconds(2);
 constexpr Nanos kLeaveTimeout = std::chrono::seconds(1);
-/// After a failed send: what the service said before it went is in the socket already, if it said anything.
+/// What the service said before is in the socket already as a rule, if it said anything.
 constexpr Nanos kLastWordsTimeout = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -37,6 +37,8 @@ std::uint64_t timeout_of(Deadline deadline) {
 
 NetworkSession::~NetworkSession() {
   if (!failure_) {
+    // A connection that is closed with unread input is reset, which may take the last word with it.
+    if (is_result_owed_) (void)parts_.client->receive(kOverheadSizeMax, Deadline::after(kLastWordsTimeout));
     const Status left = parts_.client->send(LeaveMessage{}, Deadline::after(kLeaveTimeout));
     if (!left) log::debug("bootstrap: leaving: {}", left.error().message());
   }
@@ -83,9 +85,8 @@ Status NetworkSession::check(const Group& group, std::string_view what, std::siz
   return {};
 }
 
-Result<std::vector<std::byte>> NetworkSession::exchange(const Group& group, Operation operation, std::string_view what,
-                                                        std::span<const std::byte> value, Deadline deadline) {
-  WEFT_TRY(check(group, what, value.size()));
+NetworkSession::Begun NetworkSession::begin(const Group& group, Operation operation, std::string_view what,
+                                            std::span<const std::byte> value, Deadline deadline) {
   ContributeMessage message;
   message.key = {group.id, sequences_[group.id]++};
   message.operation = operation;
@@ -96,9 +97,14 @@ Result<std::vector<std::byte>> NetworkSession::exchange(const Group& group, Oper
   encode_members(group.members, members);
   message.members = std::move(members).take();
   message.value.assign(value.begin(), value.end());
-
   const ExchangeKey key = message.key;
-  const Status sent = parts_.client->send(std::move(message), with_grace(deadline));
+  return {key, parts_.client->send(std::move(message), with_grace(deadline))};
+}
+
+Result<std::vector<std::byte>> NetworkSession::exchange(const Group& group, Operation operation, std::string_view what,
+                                                        std::span<const std::byte> value, Deadline deadline) {
+  WEFT_TRY(check(group, what, value.size()));
+  const auto [key, sent] = begin(group, operation, what, value, deadline);
   std::size_t size_max = kOverheadSizeMax;
   if (operation == Operation::all_gather) size_max += group.members.size() * (sizeof(std::uint32_t) + kValueSizeMax);
   if (sent) return await_result(key, size_max, with_grace(deadline));
@@ -135,6 +141,7 @@ Result<std::vector<std::byte>> NetworkSession::await_result(const ExchangeKey& k
       return failed->error;
     }
     if (const auto* refused = std::get_if<RefusedMessage>(&*message)) return fail(refused->error);
+    is_result_owed_ = false;
     if (std::holds_alternative<ClosingMessage>(*message)) {
       return fail(Error{ErrorCode::closed, fmt::format("the service at {} has ended", address),
                         "It runs in the process of rank 0 as a rule, which left the job"});
@@ -154,6 +161,18 @@ Result<std::vector<std::vector<std::byte>>> NetworkSession::all_gather(const Gro
 Status NetworkSession::barrier(const Group& group, std::string_view what, Deadline deadline) {
   WEFT_TRY(exchange(group, Operation::barrier, what, {}, deadline));
   return {};
+}
+
+void NetworkSession::pass(const Group& group, std::string_view what, Deadline deadline) {
+  if (!check(group, what, 0)) return;
+  const auto [key, sent] = begin(group, Operation::barrier, what, {}, deadline);
+  if (!sent) return;
+  if (!parts_.service && !is_served_here(parts_.identity.address)) {
+    is_result_owed_ = true;
+    return;
+  }
+  const auto result = await_result(key, kOverheadSizeMax, with_grace(deadline));
+  if (!result) log::info("bootstrap: \"{}\": {}", what, result.error().message());
 }
 
 Result<std::uint64_t> NetworkSession::agree(const Group& group, std::string_view what, std::uint64_t value,

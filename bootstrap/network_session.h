@@ -35,6 +35,7 @@ class NetworkSession final : public Session {
                                                                        std::span<const std::byte> own,
                                                                        Deadline deadline) override;
   [[nodiscard]] Status barrier(const Group& group, std::string_view what, Deadline deadline) override;
+  void pass(const Group& group, std::string_view what, Deadline deadline) override;
   [[nodiscard]] Result<std::uint64_t> agree(const Group& group, std::string_view what, std::uint64_t value,
                                             Deadline deadline) override;
 
@@ -42,11 +43,19 @@ class NetworkSession final : public Session {
   [[nodiscard]] Status check(const Group& group, std::string_view what, std::size_t value_size) const;
   Result<std::vector<std::byte>> exchange(const Group& group, Operation operation, std::string_view what,
                                           std::span<const std::byte> value, Deadline deadline);
+  /// Sends this rank's part of an exchange; what went wrong is not yet a failure of the session.
+  struct Begun {
+    ExchangeKey key;
+    Status sent;
+  };
+  Begun begin(const Group& group, Operation operation, std::string_view what, std::span<const std::byte> value,
+              Deadline deadline);
   Result<std::vector<std::byte>> await_result(const ExchangeKey& key, std::size_t size_max, Deadline deadline);
   Error fail(const Error& cause);
 
   Parts parts_;
   std::unordered_map<std::uint64_t, std::uint64_t> sequences_;  ///< Exchanges begun, by group.
+  bool is_result_owed_ = false;                                 ///< Of a pass() that was not waited for.
   std::optional<Error> failure_;                                ///< Of the connection: the first cause.
 };
 

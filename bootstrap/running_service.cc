@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <exception>
+#include <functional>
 #include <future>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,6 +31,16 @@ constexpr auto kStopTimeout = std::chrono::seconds(1);
 constexpr auto kMustNotThrow = [](const std::exception_ptr& thrown) {
   WEFT_CHECK(thrown == nullptr, "the service's coroutines throw nothing");
 };
+
+/// The addresses of this process's services.
+struct Served {
+  std::mutex mutex;
+  std::multiset<std::string, std::less<>> addresses;
+};
+Served& served() {
+  static auto* const all = new Served;  // Services may live until the process ends.
+  return *all;
+}
 
 std::chrono::steady_clock::time_point time_point_of(Deadline deadline) {
   return std::chrono::steady_clock::time_point(deadline.at());
@@ -64,12 +76,25 @@ RunningService::RunningService(Options options, std::string address, std::unique
       stop_timer_(*context_),
       pause_(*context_),
       meeting_({options_.size, address_, Deadline::after(options_.join_timeout)}) {
+  {
+    const std::lock_guard lock(served().mutex);
+    served().addresses.insert(address_);
+  }
   arm_timer();
   asio::co_spawn(*context_, accept_all(), kMustNotThrow);
   thread_ = std::thread([this] { context_->run(); });
 }
 
+bool is_served_here(std::string_view address) {
+  const std::lock_guard lock(served().mutex);
+  return served().addresses.contains(address);
+}
+
 RunningService::~RunningService() {
+  {
+    const std::lock_guard lock(served().mutex);
+    served().addresses.erase(served().addresses.find(address_));
+  }
   asio::post(*context_, [this] { stop(); });
   thread_.join();
   if (num_turned_away_ > 0) {
@@ -123,6 +148,7 @@ void RunningService::turn_away(const Connection& connection, const Error& why) {
   // One that proves the secret and goes only looked whether this job's service is here.
   if (connection.ends_with_service || connection.has_proven) return;
   ++num_turned_away_;
+  meeting_.note_stranger();
   // A flood must not become a flood of lines: all of the first, then fewer and fewer.
   constexpr std::uint64_t kAlwaysLogged = 10;
   if (num_turned_away_ <= kAlwaysLogged || std::has_single_bit(num_turned_away_)) {

@@ -48,6 +48,10 @@ class Session {
                                                                                std::span<const std::byte> own,
                                                                                Deadline deadline) = 0;
   [[nodiscard]] virtual Status barrier(const Group& group, std::string_view what, Deadline deadline) = 0;
+  /// Says that this rank has come so far, and returns at once; but where the service runs in this process, when all
+  /// have said so. A process that serves may end after this: nobody waits any more for an exchange before it. Returns
+  /// without an error also if a member left or the deadline passed: no exchange fails for that.
+  virtual void pass(const Group& group, std::string_view what, Deadline deadline) = 0;
   /// The bitwise AND of every member's value: with 0/1, whether all agree.
   [[nodiscard]] virtual Result<std::uint64_t> agree(const Group& group, std::string_view what, std::uint64_t value,
                                                     Deadline deadline) = 0;
@@ -71,6 +75,9 @@ class Service {
   /// Blocks until every rank has joined and left again, or the deadline passes (`weft bootstrap serve`).
   virtual Status wait_until_done(Deadline deadline) = 0;
 };
+
+/// Whether a service of this process has this address. Thread: any.
+[[nodiscard]] bool is_served_here(std::string_view address);
 
 /// Joins the job; rank 0 runs the service inside its process unless something answers at the address already.
 /// Errors: timeout — the message lists which ranks had joined and which are missing; unauthenticated; mismatch —

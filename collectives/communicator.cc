@@ -1,17 +1,14 @@
 #include "collectives/communicator_entry.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "collectives/fork_generation.h"
 #include "collectives/shared_source.h"
 
 namespace weft::collectives {
 namespace {
-
-std::atomic<std::uint32_t> fork_generation{0};
 
 engine::SlicingLimits slicing_of(const Settings& settings) {
   engine::SlicingLimits limits;
@@ -31,14 +28,6 @@ std::vector<transport::Transport*> pointers_to(const std::vector<std::unique_ptr
 }
 
 }  // namespace
-
-std::uint32_t current_fork_generation() {
-  static const bool is_installed = [] {
-    return pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); }) == 0;
-  }();
-  (void)is_installed;
-  return fork_generation.load(std::memory_order_relaxed);
-}
 
 Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wiring wiring,
                            select::AlgorithmSetting setting)
@@ -64,15 +53,19 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   waitable_.engine = engine_.get();
 }
 
+bool Communicator::belongs_here() const noexcept { return fork_generation_ == current_fork_generation(); }
+
 Communicator::~Communicator() {
-  delist(waitable_);
-  if (fork_generation_ != current_fork_generation()) {
-    // The child of a fork leaves the parent's links alone: nothing here may send, wake or unmap.
+  if (!belongs_here()) {
+    // The child of a fork leaves the parent's links alone: nothing here may send, wake, unmap, write, or lock.
     (void)engine_.release();
     for (auto& transport : wiring_.transports) (void)transport.release();
     if (job_.use_count() == 1) (void)job_->session.release();
+    (void)new std::shared_ptr<WaitList>(std::move(waitable_.list));
+    (void)new Trace(std::move(trace_));
     return;
   }
+  delist(waitable_);
   engine_.reset();
   wiring_.transports.clear();
 }
@@ -84,7 +77,7 @@ Error Communicator::second_thread() {
 
 Status Communicator::enter(const Occupied& occupied) {
   // First: of a fork that came while another thread was inside, the child has no such thread.
-  if (fork_generation_ != current_fork_generation()) {
+  if (!belongs_here()) {
     return Error{ErrorCode::closed, "this communicator belongs to the parent process",
                  "Create communicators after fork, in the process that uses them."};
   }
@@ -106,8 +99,8 @@ Status Communicator::check_usable() {
 }
 
 void Communicator::trim_programs() {
-  if (!programs_.is_full() || engine_->num_in_flight() > 0) return;
-  programs_.trim();
+  if (!programs_.is_full()) return;
+  programs_.trim([this](const engine::Program& program) { return engine_->is_running(program); });
   last_program_ = nullptr;
 }
 
@@ -159,9 +152,15 @@ Result<engine::RequestId> Communicator::start_plan(const plan::Plan& plan, const
   return engine_->start(*program, call.send, call.receive);
 }
 
+Answer Communicator::unknown_request() {
+  return {true, Error{ErrorCode::invalid_argument, "not a request in flight", "Each request is completed once."}};
+}
+
 Answer Communicator::wait(engine::RequestId request, Nanos patience) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
+  if (!engine_->is_known(request)) [[unlikely]]
+    return unknown_request();
   return wait_entered(request, patience);
 }
 
@@ -175,6 +174,8 @@ Answer Communicator::wait_entered(engine::RequestId request, Nanos patience) {
 Answer Communicator::test(engine::RequestId request) {
   const Occupied occupied(*this);
   if (Status entered = enter(occupied); !entered) return {false, std::move(entered)};
+  if (!engine_->is_known(request)) [[unlikely]]
+    return unknown_request();
   if (is_abort_wanted_.load(std::memory_order_relaxed)) act_on_abort();
   (void)engine_->progress();
   if (!engine_->is_finished(request)) return {};

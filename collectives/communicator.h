@@ -80,6 +80,8 @@ class Communicator {
   Status finalize();
   /// False: finalize() was refused, because another thread is inside; the communicator goes on.
   [[nodiscard]] bool is_finalized() const noexcept { return is_finalized_; }
+  /// False in the child of a fork, where it is to be left alone.
+  [[nodiscard]] bool belongs_here() const noexcept;
   /// Who, where, how: JSON.
   [[nodiscard]] std::string describe() const;
 
@@ -91,6 +93,7 @@ class Communicator {
   /// otherwise.
   class Occupied;
   [[nodiscard]] static Error second_thread();
+  [[nodiscard]] static Answer unknown_request();
   /// The reason to refuse a call before anything is touched; else this thread's list has the communicator.
   [[nodiscard]] Status enter(const Occupied& occupied);
   [[nodiscard]] Status check_usable();

@@ -15,13 +15,14 @@ void Communicator::act_on_abort() {
 }
 
 void Communicator::abort(const std::string& reason) {
+  if (!belongs_here()) return;
   {
     const std::lock_guard lock(abort_mutex_);
     if (abort_reason_.empty()) abort_reason_ = reason.empty() ? "no reason given" : reason;
   }
   is_abort_wanted_.store(true, std::memory_order_release);
   // Nobody inside: act here and now. Otherwise the thread inside does, within its longest sleep.
-  if (fork_generation_ != current_fork_generation() || is_occupied_.exchange(true, std::memory_order_acquire)) return;
+  if (is_occupied_.exchange(true, std::memory_order_acquire)) return;
   is_aborting_.store(true, std::memory_order_release);
   exclusively(waitable_, [this] { act_on_abort(); });
   is_aborting_.store(false, std::memory_order_release);
@@ -30,7 +31,7 @@ void Communicator::abort(const std::string& reason) {
 
 Status Communicator::finalize() {
   const Occupied occupied(*this);
-  const bool is_child = fork_generation_ != current_fork_generation();
+  const bool is_child = !belongs_here();
   if (!is_child && !occupied.is_owner()) {
     return Error{ErrorCode::invalid_argument, "the communicator is destroyed while another thread uses it",
                  "Let the other thread's call end first; weft_abort ends it early."};

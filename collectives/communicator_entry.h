@@ -12,7 +12,7 @@ class Communicator::Occupied {
   explicit Occupied(Communicator& communicator)
       : communicator_(communicator), is_owner_(!communicator.is_occupied_.exchange(true, std::memory_order_acquire)) {
     // An abort by another thread is no second user: it is over in a moment, and this call shall report it.
-    while (!is_owner_ && communicator.is_aborting_.load(std::memory_order_acquire)) {
+    while (!is_owner_ && communicator.belongs_here() && communicator.is_aborting_.load(std::memory_order_acquire)) {
       sched_yield();
       is_owner_ = !communicator.is_occupied_.exchange(true, std::memory_order_acquire);
     }
@@ -34,9 +34,5 @@ class Communicator::Occupied {
   const Occupied occupied(*this); \
   WEFT_TRY(enter(occupied));      \
   WEFT_TRY(check_usable())
-
-/// Grows in the child of every fork, so that a communicator knows that it is in the wrong process without a system
-/// call.
-std::uint32_t current_fork_generation();
 
 }  // namespace weft::collectives

@@ -3,6 +3,7 @@
 
 #include "base/wire.h"
 #include "collectives/communicator_entry.h"
+#include "collectives/engine/window.h"
 
 namespace weft::collectives {
 
@@ -11,7 +12,8 @@ Result<std::uint32_t> Communicator::create_window(std::byte* base, std::uint64_t
   if (size_bytes > 0 && base == nullptr) {
     return Error{ErrorCode::invalid_argument, fmt::format("window: base is null but the size is {}", size_bytes)};
   }
-  const std::uint32_t window = num_windows_++;
+  // Numbers come round; all ranks count alike, so a number that is still in use here is in use everywhere.
+  const std::uint32_t window = num_windows_++ % engine::kWindowsMax;
   WEFT_TRY(engine_->open_window(window, base, size_bytes));
   ByteWriter own;
   for (std::uint32_t peer = 0; peer < ranks().value(); ++peer) {

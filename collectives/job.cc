@@ -33,7 +33,7 @@ void warn_of_unknown_variables() {
 
 Result<std::shared_ptr<Job>> join(Settings settings, bootstrap::Identity identity) {
   apply_log_level(settings);
-  log::set_prefix(fmt::format("rank {}", identity.rank.value()));
+  if (!environment(kTaggedVariable)) log::set_prefix(fmt::format("rank {}", identity.rank.value()));
   warn_of_unknown_variables();
   auto job = std::make_shared<Job>(Job{std::move(settings), std::move(identity), nullptr});
   if (job->identity.size > 1) {

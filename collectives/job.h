@@ -10,6 +10,9 @@
 
 namespace weft::collectives {
 
+/// Set by a launcher that puts the rank in front of every line: log lines do without it then. Not a setting.
+inline constexpr const char* kTaggedVariable = "_WEFT_TAGGED";
+
 /// This process's membership of a job, shared by all communicators that were made in it.
 struct Job {
   Settings settings;

@@ -48,6 +48,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   options.secret = session.secret().derive(fmt::format("tcp {}", group.id));
   WEFT_TRY_ASSIGN(options.listen_on, tcp_addresses(session, settings));
   options.streams = static_cast<std::uint32_t>(std::max<std::int64_t>(1, settings.integer(Setting::tcp_streams)));
+  options.silence_max = std::min(options.silence_max, settings.duration(Setting::timeout));
   options.socket_buffer_bytes = settings.bytes(Setting::tcp_buffer);
   return transport::tcp::create_tcp(options);
 }

@@ -1,5 +1,6 @@
 #include "collectives/program_cache.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace weft::collectives {
@@ -76,8 +77,9 @@ Result<const engine::Program*> ProgramCache::own_plan(const plan::Plan& plan, co
   return programs_.emplace(key, std::move(program)).first->second.get();
 }
 
-void ProgramCache::trim() {
-  programs_.clear();
+void ProgramCache::trim(const std::function<bool(const engine::Program&)>& is_needed) {
+  std::erase_if(programs_, [&](const auto& entry) { return !is_needed(*entry.second); });
+  limit_ = std::max(kProgramsMax, 2 * programs_.size());
   last_ = nullptr;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -19,7 +21,7 @@ class ProgramCache {
   ProgramCache(Rank own, Shape shape, select::Machine machine, select::AlgorithmSetting setting,
                engine::SlicingLimits limits);
 
-  /// The program for a collective call; stays valid until trim().
+  /// The program for a collective call; stays valid until a trim() that may forget it.
   /// Errors: unsupported — WEFT_ALGORITHM orders one that cannot plan this.
   Result<const engine::Program*> collective(const engine::Call& call);
   /// The program for one half of a send/receive pair.
@@ -31,11 +33,13 @@ class ProgramCache {
   Result<const select::Choice*> choice(const Contract& contract, device::DataType type, std::uint64_t count);
 
   /// True when so many programs are kept that trim() is due.
-  [[nodiscard]] bool is_full() const noexcept { return programs_.size() >= kProgramsMax; }
-  /// Forgets all programs. No operation may be in flight.
-  void trim();
+  [[nodiscard]] bool is_full() const noexcept { return programs_.size() >= limit_; }
+  [[nodiscard]] std::size_t size() const noexcept { return programs_.size(); }
+  /// Forgets all programs but those that are still needed.
+  void trim(const std::function<bool(const engine::Program&)>& is_needed);
 
  private:
+  /// After a trim that kept many, so that not every call trims: then, twice what was kept.
   static constexpr std::size_t kProgramsMax = 1024;
   struct Key {
     engine::Call call;
@@ -51,6 +55,7 @@ class ProgramCache {
   select::Selector selector_;
   engine::SlicingLimits limits_;
   std::unordered_map<Key, std::unique_ptr<engine::Program>, KeyHash> programs_;
+  std::size_t limit_ = kProgramsMax;
   const engine::Program* last_ = nullptr;  ///< The latest collective's: loops call the same again.
 };
 

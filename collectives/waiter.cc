@@ -7,6 +7,8 @@
 #include <ctime>
 #include <mutex>
 
+#include "collectives/fork_generation.h"
+
 namespace weft::collectives {
 
 /// The communicators that one thread uses. Whoever touches one of them on behalf of another one, or takes one away,
@@ -30,7 +32,14 @@ constexpr std::uint32_t kOthersEvery = 8;
 constinit thread_local WaitList* own_list_or_null = nullptr;
 
 const std::shared_ptr<WaitList>& own_list() {
-  static thread_local const auto list = std::make_shared<WaitList>();
+  static thread_local auto list = std::make_shared<WaitList>();
+  static thread_local std::uint32_t generation = current_fork_generation();
+  if (generation != current_fork_generation()) [[unlikely]] {
+    // The parent's list: it holds communicators of the parent, and another thread may have held its lock.
+    (void)new std::shared_ptr<WaitList>(std::move(list));
+    list = std::make_shared<WaitList>();
+    generation = current_fork_generation();
+  }
   own_list_or_null = list.get();
   return list;
 }

@@ -33,8 +33,8 @@ struct Waitable {
 /// The others matter because a peer may wait for their operations before it comes to ours.
 ///
 /// Precondition: `own` is in this thread's list.
-/// `patience` is how long the wait may last. It counts from the first time that there is nothing to do but sleep: a wait
-/// that ends at once reads no clock. Thread: loop. Returns false on timeout.
+/// `patience` is how long the wait may last. It counts from the first time that there is nothing to do but sleep: a
+/// wait that ends at once reads no clock. Thread: loop. Returns false on timeout.
 bool wait_until(Waitable& own, Nanos patience, const std::function<bool()>& is_done);
 
 /// The same for one request, without any indirection in its loop: the latency path.

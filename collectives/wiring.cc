@@ -227,6 +227,8 @@ class Connector {
     }
     WEFT_TRY_ASSIGN(const Blobs all,
                     session_.all_gather(group_, "all connected", std::as_bytes(std::span(missing)), deadline_));
+    // The last exchange: rank 0 may end as soon as its caller has the communicator, and the service with it.
+    session_.pass(group_, "created", deadline_);
     for (const auto& blob : all) {
       if (blob.empty()) continue;
       const std::string text{reinterpret_cast<const char*>(blob.data()), blob.size()};

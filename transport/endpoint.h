@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -80,6 +81,20 @@ class Endpoint {
   /// keeps the mapping until the region is released or the endpoint closes.
   /// Errors: unsupported — no such capability, or this region is not shared memory; out_of_range.
   [[nodiscard]] virtual Result<std::byte*> load_pointer(RemoteSlice slice) noexcept = 0;
+
+  /// The last word of a rank that failed and may never poll again: its memory goes back to its owner, and bytes that
+  /// the peer was told to read may change. Comes before they do. What was sent before still arrives.
+  /// On a link whose large path is `read` the peer polls `failed` soon after, and failure() there gives `why` (which
+  /// may be cut short). One that writes has nothing to revoke, since release_memory() keeps the peer out: the peer
+  /// polls `failed` if something that was posted before would wait for room here, and so would never be heard of.
+  /// Memory: when it has returned, a peer that reads a byte which was written after it is told so by is_revoked().
+  virtual void revoke(std::string_view why) noexcept = 0;
+
+  /// Whether the peer revoked. To be asked after bytes were loaded from its memory (by load_pointer or a completed
+  /// post_read), and before they count: true means that any of them may be of later use of that memory. Nothing more is
+  /// to be done then but to poll: `failed`, or `closed` where the peer had closed before, is on its way.
+  /// Cost: a load from a line that hardly ever changes.
+  [[nodiscard]] virtual bool is_revoked() const noexcept = 0;
 
   /// Why the link is broken; nullopt while it works.
   [[nodiscard]] virtual std::optional<Error> failure() const noexcept = 0;

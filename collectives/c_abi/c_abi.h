@@ -15,7 +15,7 @@
 /// names the destroyed one (a request, a group, a window) is told so.
 struct weft_communicator {
   std::unique_ptr<weft::collectives::Communicator> communicator;  ///< Null once destroyed.
-  std::uint64_t generation = 0;                                   ///< How many were destroyed in this place.
+  std::uint32_t generation = 0;                                   ///< How many were destroyed in this place.
 };
 struct weft_window {
   weft_communicator* owner = nullptr;

@@ -1,10 +1,12 @@
 // Jobs, communicators, memory, windows.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "collectives/c_abi/c_abi.h"
+#include "collectives/fork_generation.h"
 #include "collectives/shared_source.h"
 
 namespace weft::c_abi {
@@ -17,11 +19,20 @@ Error null_argument(const char* name) { return Error{ErrorCode::invalid_argument
 
 /// Handles that hold no communicator. Never destroyed: a process may end with communicators alive.
 struct FreeHandles {
+  std::uint32_t fork_generation = 0;
   std::mutex mutex;
   std::vector<weft_communicator*> handles;
 };
+/// A child of fork begins with none: a thread of its parent may have held the lock.
 FreeHandles& free_handles() {
-  static auto* const handles = new FreeHandles;
+  static std::atomic<FreeHandles*> current{nullptr};
+  const std::uint32_t generation = collectives::current_fork_generation();
+  FreeHandles* handles = current.load(std::memory_order_acquire);
+  while (handles == nullptr || handles->fork_generation != generation) {
+    auto fresh = std::make_unique<FreeHandles>();
+    fresh->fork_generation = generation;
+    if (current.compare_exchange_strong(handles, fresh.get(), std::memory_order_acq_rel)) handles = fresh.release();
+  }
   return *handles;
 }
 

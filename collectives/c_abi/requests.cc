@@ -22,7 +22,20 @@ RequestId id_of(const weft_request_t& request) noexcept {
   return {static_cast<std::uint32_t>(request.opaque[1]), static_cast<std::uint32_t>(request.opaque[1] >> 32)};
 }
 
+/// The third word: the communicator's generation below, and above a check over the rest, so that a request that was
+/// never filled in, or was written over, is told from one of Weft before its pointer is followed.
+std::uint64_t sealed(std::uint64_t communicator, std::uint64_t id, std::uint64_t generation) noexcept {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
+  std::uint64_t mixed = (communicator ^ (id * kOdd) ^ (generation << 32)) * kOdd;
+  mixed = (mixed ^ (mixed >> 29)) * kOdd;
+  return (mixed & ~std::uint64_t{0xffffffff}) | (generation & 0xffffffff);
+}
+
+std::uint64_t generation_of(const weft_request_t& request) noexcept { return request.opaque[2] & 0xffffffff; }
+
+/// Null if it is no request.
 weft_communicator* communicator_of(const weft_request_t& request) noexcept {
+  if (request.opaque[2] != sealed(request.opaque[0], request.opaque[1], generation_of(request))) return nullptr;
   return reinterpret_cast<weft_communicator*>(request.opaque[0]);  // NOLINT(performance-no-int-to-ptr)
 }
 
@@ -42,7 +55,7 @@ weft_request_t to_request(weft_communicator* communicator, RequestId id) noexcep
   weft_request_t request{};
   request.opaque[0] = reinterpret_cast<std::uintptr_t>(communicator);
   request.opaque[1] = id.index | std::uint64_t{id.generation} << 32;
-  request.opaque[2] = communicator->generation;
+  request.opaque[2] = sealed(request.opaque[0], request.opaque[1], communicator->generation);
   return request;
 }
 
@@ -74,7 +87,7 @@ extern "C" {
 weft_status_t weft_test(weft_request_t* request, int* done) {
   return guarded([&] {
     if (request == nullptr || done == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
-    if (const auto error = unusable(communicator_of(*request), request->opaque[2])) {
+    if (const auto error = unusable(communicator_of(*request), generation_of(*request))) {
       *request = weft_request_t{};
       *done = 1;
       return report(*error);
@@ -89,7 +102,7 @@ weft_status_t weft_test(weft_request_t* request, int* done) {
 weft_status_t weft_wait(weft_request_t* request, uint64_t timeout_ns) {
   return guarded([&] {
     if (request == nullptr || communicator_of(*request) == nullptr) return report(not_a_request());
-    if (const auto error = unusable(communicator_of(*request), request->opaque[2])) {
+    if (const auto error = unusable(communicator_of(*request), generation_of(*request))) {
       *request = weft_request_t{};
       return report(*error);
     }

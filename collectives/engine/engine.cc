@@ -248,6 +248,12 @@ void Engine::release_registrations(Operation& operation) {
   }
 }
 
+bool Engine::is_running(const Program& program) const noexcept {
+  return std::any_of(operations_.begin(), operations_.end(), [&](const auto& operation) {
+    return operation->program == &program && (operation->in_flight || operation->is_finished);
+  });
+}
+
 bool Engine::is_finished(RequestId request) const noexcept {
   const Operation& operation = *operations_[request.index];
   return operation.generation != request.generation || operation.is_finished;

@@ -80,6 +80,14 @@ class Engine {
   /// Does what can be done now. True if anything happened. Never blocks.
   bool progress();
 
+  /// An operation that has not been collected.
+  [[nodiscard]] bool is_known(RequestId request) const noexcept {
+    return request.index < operations_.size() && operations_[request.index]->generation == request.generation &&
+           (operations_[request.index]->in_flight || operations_[request.index]->is_finished);
+  }
+  /// Some operation that has not been collected runs this program.
+  [[nodiscard]] bool is_running(const Program& program) const noexcept;
+  /// Precondition, as of the next two: is_known(request), or it was once.
   [[nodiscard]] bool is_finished(RequestId request) const noexcept;
   /// The result of a finished operation; the request is void afterwards.
   Status collect(RequestId request);
@@ -104,7 +112,7 @@ class Engine {
   /// Starts an orderly end towards all peers.
   void close();
 
-  // Windows: see window.cc.
+  // Windows: see window.cc and put.cc.
   /// Opens local memory as window `window` (equal numbers on all ranks); peers' keys by rank, per transport in use.
   Status open_window(std::uint32_t window, std::byte* base, std::uint64_t size_bytes);
   struct RemoteWindow {
@@ -189,6 +197,7 @@ class Engine {
     std::vector<Operation*> receive_operations;
     std::vector<CallWire> sent;  ///< The latest sends.
     std::vector<Parked> parked;
+    std::vector<std::uint32_t> puts;  ///< Not all posted, in the order of their calls; only the first one posts.
     bool fault_is_due = false;
     std::optional<Error> refusal;
   };
@@ -202,8 +211,11 @@ class Engine {
     std::uint64_t offset = 0;
     std::uint64_t progress_bytes = 0;
     bool with_signal = false;
-    bool is_posted = false;       ///< The write is out.
-    bool bytes_done = false;      ///< Visible at the peer, or on their way in order before the signal.
+    bool is_write = false;        ///< The bytes went out as a write.
+    bool bytes_done = false;      ///< Visible at the peer, or on their way, and the signal counts them.
+    bool is_out = false;          ///< Nothing more is to be posted: the next put to this peer may start.
+    bool is_written = false;      ///< The write's source may change.
+    bool is_revoked = false;      ///< The peer failed; that is yet to be heard.
     std::byte* bounce = nullptr;  ///< Host copy of a source in device memory.
     std::optional<transport::Registration> registration;
     Operation* operation = nullptr;
@@ -215,9 +227,13 @@ class Engine {
     std::array<std::optional<transport::Registration>, kTransportsMax> registrations;
     std::vector<RemoteWindow> remote;    ///< By rank.
     std::vector<std::uint64_t> signals;  ///< By rank.
-    // Writes overtake messages, so the end of a window is agreed on by counting them. By rank:
-    std::vector<std::uint32_t> writes_sent, writes_arrived;
-    std::vector<std::uint32_t> writes_expected;  ///< Of a peer that has closed.
+    // Writes overtake messages and each other, so signals and the end of a window name how many of them come before.
+    // By rank:
+    std::vector<std::uint32_t> writes_sent;
+    std::vector<std::uint32_t> writes_arrived;                ///< All before this one are here.
+    std::vector<std::vector<std::uint32_t>> writes_ahead;     ///< Those that are here and have overtaken others.
+    std::vector<std::vector<std::uint32_t>> signals_waiting;  ///< In order: each for so many writes.
+    std::vector<std::uint32_t> writes_expected;               ///< Of a peer that has closed.
     std::vector<bool> has_closed, is_told;
     bool is_closing = false;
   };
@@ -324,16 +340,22 @@ class Engine {
 
   // window.cc
   void handle_put(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload);
-  void put_written(std::uint32_t token);
-  void add_signal(std::uint32_t window, Rank peer);
+  void add_signal(const MessageHeaderWire& header, Rank peer);
   void handle_window_notice(std::uint32_t notice, Rank peer);
+  static void count_signals(Window& window, Rank peer);
+  void window_closing(Link& link, Rank peer, const MessageHeaderWire& header);
+  void tell_closing_windows();
+
+  // put.cc
+  void run_puts(Link& link);
+  /// Posts what can be posted now.
   void run_put(Put& put);
+  void post_put_write(Put& put);
+  void put_written(std::uint32_t token);
   void finish_put(Put& put);
   /// Frees what the put holds; its operation is the caller's affair.
   void end_put(Put& put);
   void progress_puts();
-  void window_closing(Link& link, Rank peer, const MessageHeaderWire& header);
-  void tell_closing_windows();
   /// Copies between any two kinds of memory, and waits for it.
   void copy_now(std::byte* to, const std::byte* from, std::uint64_t size_bytes);
 
@@ -359,6 +381,7 @@ class Engine {
   std::vector<std::uint32_t> free_landings_;
   std::vector<Window> windows_;
   std::deque<Put> puts_;
+  std::vector<std::uint32_t> free_puts_;
   std::uint32_t num_puts_ = 0;
   std::uint32_t num_windows_closing_ = 0;  ///< That not all peers were told of.
   std::optional<Error> failure_;

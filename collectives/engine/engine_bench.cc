@@ -46,6 +46,8 @@ class NullLink final : public transport::Endpoint {
   Result<std::byte*> load_pointer(transport::RemoteSlice) noexcept override {
     return Error{ErrorCode::unsupported, "null"};
   }
+  void revoke(std::string_view) noexcept override {}
+  [[nodiscard]] bool is_revoked() const noexcept override { return false; }
   [[nodiscard]] std::optional<Error> failure() const noexcept override { return std::nullopt; }
   [[nodiscard]] std::string describe() const override { return "null"; }
   void close() noexcept override {}

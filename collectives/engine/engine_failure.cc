@@ -28,9 +28,15 @@ void Engine::fail(const Error& cause) {
   for (Window& window : windows_) window.is_closing = false;  // The fault says it to the peers, too.
   num_windows_closing_ = 0;
   tell_fault();
+  // Before any of this communicator's memory goes back to its owner, and after the fault, which says more.
+  const std::string why = cause.message();
+  for (Link& link : links_) {
+    if (link.endpoint != nullptr) link.endpoint->revoke(why);
+  }
   for (Put& put : puts_) {
     if (put.in_use) end_put(put);
   }
+  for (Link& link : links_) link.puts.clear();
   for (const auto& operation : operations_) {
     if (operation->in_flight) fail_operation(*operation, cause);
   }

@@ -74,7 +74,7 @@ void Engine::handle_message(Rank peer, std::span<const std::byte> message) {
       return;
     case MessageKind::put: return handle_put(link, header, payload);
     case MessageKind::window_closing: return window_closing(link, peer, header);
-    case MessageKind::signal: return add_signal(header.transfer, peer);
+    case MessageKind::signal: return add_signal(header, peer);
     case MessageKind::mismatch: return handle_mismatch(link, header, payload);
     case MessageKind::fault: {
       const auto code = static_cast<ErrorCode>(
@@ -107,8 +107,15 @@ void Engine::deliver(Link& link, Rank peer, const MessageHeaderWire& header, std
     const std::uint32_t next = header.channel == Channel::collective ? next_sequence_
                                : is_for_sender(header.kind)          ? link.sends_started
                                                                      : link.receives_started;
-    if (!is_before(header.sequence, next)) return park(link, header, payload);
-    return report_mismatch(link, header);
+    if (is_before(header.sequence, next)) return report_mismatch(link, header);
+    if (header.kind == MessageKind::consumed) return protocol_error(link, "thanks for nothing");
+    // See kRunAhead: nobody sends for an operation further ahead of what this rank has completed. (Of its sends, this
+    // rank knows only that the peer cannot have completed more receives than were started here.)
+    const std::uint32_t behind = header.channel == Channel::collective ? completed_
+                                 : is_for_sender(header.kind)          ? link.sends_started
+                                                                       : link.receives_completed;
+    if (header.sequence - behind >= kRunAhead) return protocol_error(link, "a message of a call too far ahead");
+    return park(link, header, payload);
   }
   const Program& program = *operation->program;
   if (header.signature != program.signature) return report_mismatch(link, header);
@@ -160,6 +167,16 @@ void Engine::apply(Task task, const MessageHeaderWire& header, std::span<const s
 }
 
 void Engine::park(Link& link, const MessageHeaderWire& header, std::span<const std::byte> payload) {
+  // What a peer may be ahead with: kRunAhead operations, of each the slices in flight, and of each of these the
+  // transfers of this pair: less than twice the ranks in every algorithm; the rest is for plans of users that have
+  // more. A message of which this end has to keep the bytes is not larger than the eager limit, so memory is bounded by
+  // both.
+  const std::size_t transfers_max = 2 * links_.size() + 64;
+  const std::size_t parked_max = std::size_t{kRunAhead} * std::max(options_.slicing.in_flight, 1U) * transfers_max;
+  if (payload.size() > std::max<std::uint64_t>(link.eager_limit, sizeof(PlaceWire))) {
+    return protocol_error(link, "data that nobody was ready for, above the eager limit");
+  }
+  if (link.parked.size() >= parked_max) return protocol_error(link, "more messages than calls can be ahead");
   link.parked.push_back({header, {payload.begin(), payload.end()}});
   ++num_parked_;
 }

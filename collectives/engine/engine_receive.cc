@@ -39,6 +39,12 @@ void Engine::begin_receive(Task task) {
 
   if (to.size_bytes > link.eager_limit && link.capabilities.large_path == transport::LargePath::write) {
     if (link.is_closed) return fail_closed(link, operation);
+    // As in begin_send: the peer has to park what it is told before its own call.
+    const std::uint32_t done =
+        operation.channel == Channel::collective ? link.collectives.peer_completed : link.receives_completed;
+    if (static_cast<std::int32_t>(operation.sequence - done) >= static_cast<std::int32_t>(kRunAhead)) {
+      return retry_later(task);
+    }
     const bool lands_in_place =
         step.kind == plan::StepKind::receive && (to.device == nullptr || link.capabilities.moves_device_memory);
     if (!lands_in_place) {
@@ -154,6 +160,12 @@ void Engine::after_combine(Task task) {
   const Link& link = links_[task.operation->program->steps[task.step()].peer];
   const bool was_read = state.has_place && link.capabilities.large_path == transport::LargePath::read;
   if (!was_read) return complete(task);
+  if (link.endpoint->is_revoked()) [[unlikely]] {
+    // The peer failed, and what was read may be of its memory's next use: the step never completes.
+    state.phase = Phase::awaiting_read;
+    if (link.is_closed) fail_closed(link, *task.operation);
+    return;
+  }
   state.phase = Phase::posting_consumed;
   post_consumed(task);
 }

@@ -16,7 +16,7 @@ enum class MessageKind : std::uint8_t {
   consumed = 3,   ///< Receiver to sender: what was available has been read.
   progress = 4,   ///< `sequence` operations of `channel` are complete here (flow control).
   put = 5,        ///< Payload: bytes for window `transfer`; the offset there is `sequence` (low) and `slice` (high).
-  signal = 6,     ///< A put to window `transfer` with a signal is visible.
+  signal = 6,     ///< A put to window `transfer` with a signal is visible once `sequence` writes have arrived there.
   mismatch = 7,   ///< The operation `sequence` is something else here. Payload: CallWire.
   fault = 8,  ///< The sender's communicator failed: `transfer` is the code, `sequence` 1 + the rank that it is about,
               ///< or 0. Payload: text.

@@ -28,6 +28,13 @@ TEST(Error, CarriesTheErrnoAndThePeer) {
   EXPECT_EQ(*error.peer(), Rank{3});
 }
 
+TEST(Error, NamesARankOnce) {
+  const Error there = Error{ErrorCode::closed, "aborted", "Look there"}.about(Rank{3});
+  const Error here = Error{ErrorCode::closed, "rank 1 reports: " + there.message()};
+  EXPECT_EQ(here.about(Rank{3}).message(), "closed: rank 1 reports: closed: aborted [rank 3]. Look there");
+  EXPECT_EQ(here.about(Rank{1}).message(), "closed: rank 1 reports: closed: aborted [rank 3]. Look there [rank 1]");
+}
+
 TEST(Error, ContextIsPutInFrontAndNothingIsLost) {
   const Error inner = Error::from_errno(ErrorCode::system, "bind", EACCES, "Use a port over 1023").about(Rank{1});
   const Error outer = inner.within("start the service");

@@ -1,9 +1,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 
 #include "bootstrap/address.h"
 #include "bootstrap/client.h"
@@ -156,6 +160,52 @@ TEST(Join, MissingRanksAreNamedToEveryRankThatWaits) {
   const Status outcome = job.service().wait_until_done(soon());
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code(), ErrorCode::timeout);
+}
+
+TEST(Join, RanksWithAnotherSecretAreCountedForThoseWhoWaitForThem) {
+  Job job{2};
+  std::thread waiting([&] {
+    const auto session = join(job.identity(0), settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "1s"}}));
+    ASSERT_FALSE(session);
+    EXPECT_TRUE(contains(session.error(), "missing rank 1")) << session.error().message();
+    EXPECT_TRUE(contains(session.error(), "2 connections were refused because they did not prove this job's secret"))
+        << session.error().message();
+    EXPECT_TRUE(contains(session.error(), "WEFT_SECRET")) << session.error().message();
+  });
+  Identity wrong = job.identity(1);
+  wrong.secret = Secret::random();
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(join(wrong, settings_of()));
+  waiting.join();
+}
+
+TEST(Join, ALoopbackInterfaceThatIsDownIsToBlame) {
+  const Secret secret = Secret::random();
+  const auto refused = [&](std::uint32_t rank, const std::string& address) {
+    Identity identity;
+    identity.rank = Rank{rank};
+    identity.size = 2;
+    identity.address = address;
+    identity.secret = secret;
+    const auto session = join(identity, settings_of({{"WEFT_BOOTSTRAP_TIMEOUT", "200ms"}}));
+    if (session) return false;
+    std::fprintf(stderr, "%s\n", session.error().message().c_str());
+    return contains(session.error(), "loopback interface is down") && !contains(session.error(), "taken by") &&
+           !contains(session.error(), "firewall");
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) std::_Exit(77);
+    auto service = Service::start({"127.0.0.1:0", 2, secret, 30s});
+    if (!service) std::_Exit(1);
+    if (!refused(1, (*service)->address())) std::_Exit(2);
+    // Whether the service of this job has the port, nobody can ask it.
+    std::_Exit(refused(0, (*service)->address()) ? 0 : 3);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "this process may not make a network of its own";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Join, AnotherSecretIsRefusedAtOnce) {

@@ -1,6 +1,11 @@
 #include "bootstrap/session.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 #include "bootstrap/frames.h"
@@ -45,6 +50,55 @@ TEST(Session, ABarrierHoldsUntilTheLastComes) {
     ASSERT_TRUE(session.barrier(session.world(), "all here", soon()));
     EXPECT_EQ(num_arrived.load(), 4);
   });
+}
+
+TEST(Session, WhoServesPassesLastAndTheOthersAtOnce) {
+  // The service of this job is in another process, so that nobody here serves.
+  int address_pipe[2];
+  ASSERT_EQ(::pipe(address_pipe), 0);
+  const Secret secret = Secret::random();
+  const auto identity_of_rank = [&](std::uint32_t rank, std::string address) {
+    Identity identity;
+    identity.rank = Rank{rank};
+    identity.size = 3;
+    identity.address = std::move(address);
+    identity.secret = secret;
+    identity.source = kUniqueIdSource;
+    return identity;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto service = Service::start({"127.0.0.1:0", 3, secret, 30s});
+    std::array<char, 64> address{};
+    service.value()->address().copy(address.data(), address.size() - 1);
+    if (::write(address_pipe[1], address.data(), address.size()) != address.size()) std::_Exit(1);
+    auto session = join(identity_of_rank(0, address.data()), settings_of());
+    if (!session) std::_Exit(2);
+    const Nanos begin = steady_clock().now();
+    session.value()->pass(session.value()->world(), "created", soon());
+    // Ends without a word, as a process does that calls exit: 200 ms later than its own part was done.
+    std::_Exit(steady_clock().now() - begin >= 150ms ? 0 : 3);
+  }
+  std::array<char, 64> address{};
+  ASSERT_EQ(::read(address_pipe[0], address.data(), address.size()), static_cast<ssize_t>(address.size()));
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 1; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto session = join(identity_of_rank(rank, address.data()), settings_of());
+      ASSERT_TRUE(session) << session.error().message();
+      if (rank == 2) std::this_thread::sleep_for(200ms);
+      const Nanos begin = steady_clock().now();
+      (*session)->pass((*session)->world(), "created", soon());
+      EXPECT_LT(steady_clock().now() - begin, 150ms) << "it waits for nobody";
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  ::close(address_pipe[0]);
+  ::close(address_pipe[1]);
 }
 
 TEST(Session, LargeValuesCrossInSeveralRecords) {

@@ -1,8 +1,15 @@
 // What weft.h promises about the calls themselves, on a communicator of one rank.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include <weft/weft.hpp>
@@ -86,6 +93,77 @@ TEST_F(OneRank, ATimeoutLeavesTheRequestInFlight) {
   EXPECT_EQ(weft_send(communicator_, &sent, 1, WEFT_I32, 0), WEFT_SUCCESS);
   EXPECT_EQ(weft_wait(&receive, 0), WEFT_SUCCESS);
   EXPECT_EQ(received, 7);
+}
+
+TEST_F(OneRank, WhatIsNoRequestIsAnError) {
+  int value = 1;
+  int result = 0;
+  int done = 0;
+  const auto expect_refused = [&](weft_request_t request, const char* what) {
+    weft_request_t other = request;
+    EXPECT_EQ(weft_wait(&request, 1), WEFT_ERROR_INVALID_ARGUMENT) << what;
+    EXPECT_EQ(weft_test(&other, &done), WEFT_ERROR_INVALID_ARGUMENT) << what;
+  };
+  expect_refused(weft_request_t{}, "zeros");
+  weft_request_t garbage;
+  std::memset(&garbage, 0xa5, sizeof garbage);
+  expect_refused(garbage, "never filled in");
+  expect_refused({{1, 2, 3}}, "small numbers");
+  expect_refused({{reinterpret_cast<std::uintptr_t>(&value), 0, 0}}, "a pointer to something else");
+
+  weft_request_t request;
+  ASSERT_EQ(weft_start_all_reduce(communicator_, &value, &result, 1, WEFT_I32, WEFT_SUM, &request), WEFT_SUCCESS);
+  for (std::size_t word = 0; word < 3; ++word) {
+    weft_request_t changed = request;
+    changed.opaque[word] ^= 1;
+    expect_refused(changed, "one bit changed");
+  }
+  weft_request_t copy = request;
+  EXPECT_EQ(weft_wait(&request, 0), WEFT_SUCCESS) << weft_last_error();
+  expect_refused(request, "completed");
+  expect_refused(copy, "a copy of one that is completed");
+  EXPECT_EQ(weft_wait(nullptr, 0), WEFT_ERROR_INVALID_ARGUMENT);
+}
+
+TEST(Fork, AChildDestroysWhatAnotherThreadWasInsideOf) {
+  weft_communicator_t* waiting = nullptr;
+  weft_communicator_t* idle = nullptr;
+  ASSERT_EQ(weft_create(&waiting), WEFT_SUCCESS);
+  ASSERT_EQ(weft_create(&idle), WEFT_SUCCESS);
+  std::atomic<bool> is_started = false;
+  std::thread inside([&] {
+    // Two communicators of one thread: it holds the lock of their list while it sleeps.
+    EXPECT_EQ(weft_barrier(idle), WEFT_SUCCESS);
+    int value = 0;
+    weft_request_t request;
+    ASSERT_EQ(weft_start_receive(waiting, &value, 1, WEFT_I32, 0, &request), WEFT_SUCCESS);
+    is_started = true;
+    weft_status_t status = WEFT_ERROR_INVALID_ARGUMENT;  // While the barrier below is inside.
+    while (status == WEFT_ERROR_INVALID_ARGUMENT) status = weft_wait(&request, UINT64_MAX);
+    EXPECT_EQ(status, WEFT_ERROR_CLOSED);
+  });
+  while (!is_started) std::this_thread::yield();
+  while (weft_barrier(waiting) != WEFT_ERROR_INVALID_ARGUMENT) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // Until it sleeps.
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(5);  // Ends the child if it waits for a lock that nobody will release.
+      if (weft_barrier(waiting) != WEFT_ERROR_CLOSED || weft_abort(waiting, "no") != WEFT_SUCCESS) std::_Exit(1);
+      if (weft_destroy(waiting) != WEFT_SUCCESS || weft_destroy(idle) != WEFT_SUCCESS) std::_Exit(2);
+      weft_communicator_t* own = nullptr;
+      if (weft_create(&own) != WEFT_SUCCESS || weft_barrier(own) != WEFT_SUCCESS) std::_Exit(3);
+      std::_Exit(weft_destroy(own) == WEFT_SUCCESS ? 0 : 4);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+  }
+  EXPECT_EQ(weft_abort(waiting, "the test is over"), WEFT_SUCCESS);
+  inside.join();
+  EXPECT_EQ(weft_destroy(waiting), WEFT_SUCCESS);
+  EXPECT_EQ(weft_destroy(idle), WEFT_SUCCESS);
 }
 
 TEST(CommunicatorInCpp, RefusesSpansThatWouldBeOverrun) {

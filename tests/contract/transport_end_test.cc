@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
+#include "base/spin.h"
 #include "tests/contract/contract_backends.h"
 
 // How a link ends: in order, or by a failure.
@@ -89,6 +92,88 @@ TEST_P(TransportContract, WhatArrivedBeforeAFailureIsPolledBeforeIt) {
   drive_until([&] { return count(kA, Kind::failed) == 1; });
   EXPECT_EQ(log_[kA].back().kind, Kind::failed);
   EXPECT_EQ(count(kA, Kind::message), 10u);
+}
+
+TEST_P(TransportContract, ARevocationIsSeenAtOnceAndEndsTheLinkAfterWhatWasSent) {
+  if (capabilities().large_path != LargePath::read) GTEST_SKIP() << "nothing is read over this link";
+  EXPECT_FALSE(link(kB, kA).is_revoked());
+  ASSERT_FALSE(send(kA, kB, pattern(1, 100)));
+  link(kA, kB).revoke("its disk is full");
+  EXPECT_TRUE(link(kB, kA).is_revoked());
+  EXPECT_FALSE(link(kA, kB).is_revoked()) << "the other direction was not";
+  link(kA, kB).revoke("again");
+  drive_until([&] { return count(kB, Kind::failed) == 1; });
+  EXPECT_EQ(count(kB, Kind::message), 1u);
+  EXPECT_EQ(log_[kB].back().kind, Kind::failed);
+  ASSERT_TRUE(link(kB, kA).failure());
+  EXPECT_EQ(link(kB, kA).failure()->peer(), kA);
+  EXPECT_NE(link(kB, kA).failure()->message().find("its disk is full"), std::string::npos);
+}
+
+TEST_P(TransportContract, ARankThatRevokesAndNeverPollsAgainIsHeardOfThoughNothingFits) {
+  // Until nothing more is taken: what is told to a full link is told to nobody.
+  const auto bytes = pattern(1, capabilities().message_size_max);
+  std::size_t taken = 0;
+  for (;;) {
+    const auto posted = link(kA, kB).post_message(bytes, {});
+    ASSERT_TRUE(posted);
+    if (*posted == Posted::again) break;
+    ASSERT_LT(++taken, 100'000u);
+  }
+  link(kA, kB).revoke("its disk is full");
+  dead_.insert(kA);  // It is not polled from now on.
+  drive_until([&] { return count(kB, Kind::failed) == 1; });
+  EXPECT_EQ(log_[kB].back().kind, Kind::failed);
+  EXPECT_EQ(link(kB, kA).failure()->peer(), kA);
+  dead_.erase(kA);
+}
+
+TEST_P(TransportContract, ACloseBeforeARevocationIsAnEndInOrder) {
+  link(kA, kB).close();
+  link(kA, kB).revoke("too late");
+  drive_until([&] { return count(kB, Kind::closed) == 1; });
+  EXPECT_EQ(count(kB, Kind::failed), 0u);
+  EXPECT_EQ(link(kB, kA).is_revoked(), capabilities().large_path == LargePath::read);
+}
+
+TEST_P(TransportContract, NoByteThatWasWrittenAfterARevocationIsTakenForGood) {
+  if (capabilities().large_path != LargePath::read || !GetParam().has_threads) {
+    GTEST_SKIP() << "nothing is read over this link by another thread";
+  }
+  constexpr std::size_t kSize = 1 << 20;
+  const bool is_mapped = capabilities().plain_path != PlainPath::read;
+  int num_good = 0;
+  for (int round = 0; round < 20; ++round) {
+    start(2);
+    const Block& theirs = block(kA, kSize, is_mapped ? device::MemoryKind::shared : device::MemoryKind::host);
+    const Block& copy = block(kB, kSize);
+    std::ranges::fill(theirs.bytes, std::byte{1});
+    std::atomic<bool> is_reading = false;
+    std::thread owner([&] {
+      while (!is_reading) {
+      }
+      for (int i = 0; i < round * 200; ++i) cpu_pause();
+      link(kA, kB).revoke("its disk is full");
+      std::ranges::fill(theirs.bytes, std::byte{2});
+    });
+    is_reading = true;
+    for (int i = 0; i < 40; ++i) {
+      if (is_mapped) {
+        const auto pointer = link(kB, kA).load_pointer(theirs.remote(0, kSize));
+        ASSERT_TRUE(pointer) << pointer.error().message();
+        std::copy_n(*pointer, kSize, copy.bytes.data());
+      } else {
+        ASSERT_FALSE(read(kB, kA, copy.local(0, kSize), theirs.remote(0, kSize)));
+      }
+      if (link(kB, kA).is_revoked()) break;
+      ++num_good;
+      const auto num_old = static_cast<std::size_t>(std::ranges::count(copy.bytes, std::byte{1}));
+      ASSERT_EQ(num_old, kSize) << "bytes of the memory's next use count as good";
+    }
+    owner.join();
+    drive_until([&] { return tokens_open() == 0; });
+  }
+  EXPECT_GT(num_good, 0);
 }
 
 }  // namespace

@@ -51,8 +51,6 @@ int reduce_for_ever(std::size_t count) {
 int send_then_exit(bool destroys, std::size_t size_bytes) {
   weft_communicator_t* world = create();
   std::vector<char> bytes(size_bytes, 'x');
-  // Whoever ends without a goodbye must not do so while others still create: the job's service ends with rank 0.
-  if (!destroys) succeed(weft_barrier(world), "barrier");
   if (weft_rank(world) == 0) {
     weft_request_t request;
     for (std::uint32_t peer = 1; peer < weft_size(world); ++peer) {
@@ -199,6 +197,43 @@ int hand_over(int rounds) {
   return 0;
 }
 
+/// Rank 0, in whose process the ranks meet, is gone as soon as it has its communicator; the others get theirs.
+int create_then_exit() {
+  weft_communicator_t* world = nullptr;
+  const weft_status_t status = weft_create(&world);
+  if (status == WEFT_SUCCESS && weft_rank(world) == 0) std::_Exit(0);
+  print_result(status);
+  std::_Exit(0);
+}
+
+/// Rank 0 fails while rank 1 has not yet read what it sends, and uses the memory again as soon as it has it back.
+int use_again(bool is_allocated) {
+  constexpr std::size_t kSize = std::size_t{8} << 20;
+  weft_communicator_t* world = create();
+  std::vector<char> plain(kSize);
+  void* memory = plain.data();
+  if (is_allocated) succeed(weft_memory_allocate(kSize, &memory), "allocate");
+  std::memset(memory, 'x', kSize);
+  succeed(weft_barrier(world), "barrier");
+  if (weft_rank(world) == 0) {
+    weft_request_t request;
+    succeed(weft_start_send(world, memory, kSize, WEFT_U8, 1, &request), "send");
+    succeed(weft_abort(world, "the test says so"), "abort");
+    require(weft_wait(&request, 0) == WEFT_ERROR_CLOSED, "the send ended with the abort");
+    std::memset(memory, 'y', kSize);
+    usleep(500'000);
+  } else {
+    usleep(200'000);  // The other one is done with all that by now.
+    std::vector<char> got(kSize, '-');
+    const weft_status_t status = weft_receive(world, got.data(), kSize, WEFT_U8, 0);
+    print_result(status);
+    require(status != WEFT_SUCCESS || got == std::vector<char>(kSize, 'x'), "what was received");
+  }
+  (void)weft_destroy(world);
+  if (is_allocated) succeed(weft_memory_free(memory), "free");
+  return 0;
+}
+
 /// Another thread aborts while this one waits, sleeps or is between calls: it hears `closed`, never anything else.
 int abort_from_a_thread() {
   weft_communicator_t* world = create();
@@ -241,6 +276,8 @@ int main(int argc, char** argv) {
   if (what == "disagree") return disagree(how);
   if (what == "hand_over") return hand_over(std::stoi(how));
   if (what == "abort") return abort_from_a_thread();
+  if (what == "create_then_exit") return create_then_exit();
+  if (what == "use_again") return use_again(how == "allocated");
   if (what == "exit") return exit_without_destroy();
   fail("unknown part " + what);
 }

@@ -62,6 +62,22 @@ class Faults(unittest.TestCase):
                         self.assertEqual(lines[0].split()[0], "success", f"{part} {size} rank {rank}: {lines}")
 
     @over_every_transport
+    def test_memory_that_a_failed_rank_uses_again_is_not_taken_for_what_it_sent(self, environment):
+        for kind in ("plain", "allocated"):
+            with Job(2, "faults_program", "use_again", kind, environment=environment) as job:
+                first = job.finish()[1][0]
+                self.assertTrue(first.startswith("closed"), first)
+                self.assertIn("the test says so", first)
+
+    @over_every_transport
+    def test_all_ranks_are_created_though_the_first_is_gone_at_once(self, environment):
+        for _ in range(3):
+            with Job(8, "faults_program", "create_then_exit", environment=environment) as job:
+                for rank, lines in job.finish().items():
+                    if rank != 0:
+                        self.assertEqual(lines[0].split()[0], "success", f"rank {rank}: {lines}")
+
+    @over_every_transport
     def test_a_forked_child_does_no_harm(self, environment):
         with Job(2, "faults_program", "fork", environment=environment) as job:
             for lines in job.finish().values():

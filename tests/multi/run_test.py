@@ -65,6 +65,15 @@ class Run(unittest.TestCase):
                   f"sh -c 'trap \"\" TERM INT; echo $$ > {self.folder}/child$WEFT_RANK; sleep 1000 & wait; sleep 1000'")
         return ["sh", "-c", script]
 
+    def test_a_line_of_the_log_names_its_rank_once(self):
+        done = run("-n", "2", "--", WEFT, "bench", "barrier", "-n", "1", env={**os.environ, "WEFT_LOG_LEVEL": "info"})
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "weft I" in line]
+        self.assertTrue(any(line.startswith("[0] weft I") for line in lines), done)
+        self.assertFalse(any("[rank " in line for line in lines if line.startswith("[")), lines)
+        done = run("--no-tag", "-n", "2", "--", WEFT, "bench", "barrier", "-n", "1",
+                   env={**os.environ, "WEFT_LOG_LEVEL": "info"})
+        self.assertIn("weft I [rank 0]", done.stdout + done.stderr)
+
     def test_output_is_whole_lines_with_tags(self):
         result = run("-n", "3", "--", "sh", "-c",
                      "for i in 1 2 3 4 5 6 7 8 9; do printf 'a%s' $i; printf 'b\\n'; done; printf end; echo oops >&2")

@@ -338,6 +338,49 @@ TEST_P(EngineEnds, AFaultIsToldEvenWhereTheLinkIsFullAtFirst) {
   EXPECT_EQ(group.engine(0).failure()->code(), ErrorCode::limit_exceeded) << group.engine(0).failure()->message();
 }
 
+TEST_P(EngineEnds, MemoryThatAFailedRankUsesAgainIsNeverTakenForWhatItSent) {
+  constexpr std::uint64_t kCount = 700;
+  std::uint32_t num_failed = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    transport::sim::SimOptions options = options_of(kind(), 2, seed);
+    options.keys_outlive_release = true;
+    SimGroup group{options};
+    const Call call = call_of(Collective::broadcast, 2, kCount);
+    auto* const sent = reinterpret_cast<std::int32_t*>(*group.memory(0).allocate(kCount * sizeof(std::int32_t)));
+    std::fill_n(sent, kCount, 1);
+    std::vector<std::int32_t> outputs[2]{std::vector<std::int32_t>(kCount, 0), std::vector<std::int32_t>(kCount, 0)};
+    const auto request = [&](std::uint32_t rank) {
+      const auto& program = group.program("binomial_tree", call, Shape::flat(call.contract.ranks), rank);
+      return *group.engine(rank).start(program, rank == 0 ? sent : nullptr, outputs[rank].data());
+    };
+    const RequestId sending = request(0);
+    const RequestId receiving = request(1);
+    for (std::uint64_t i = 0; i < seed % 40; ++i) {
+      for (std::uint32_t rank = 0; rank < 2; ++rank) (void)group.engine(rank).progress();
+      (void)group.cluster().step();
+    }
+    group.engine(0).fail(Error{ErrorCode::limit_exceeded, "no memory"});
+    ASSERT_TRUE(group.engine(0).is_finished(sending));
+    (void)group.engine(0).collect(sending);
+    std::fill_n(sent, kCount, 2);  // It is the caller's again, who never comes back to this communicator.
+    ASSERT_TRUE(run(group, {{1, receiving}}, 0)) << group.engine(1).explain(receiving);
+    const Status status = group.engine(1).collect(receiving);
+    if (status) {
+      ASSERT_EQ(outputs[1], std::vector<std::int32_t>(kCount, 1));
+    } else {
+      ++num_failed;
+      EXPECT_EQ(status.error().peer(), Rank{0}) << status.error().message();
+      // A link that writes breaks where the source of a write is gone, and takes the reason with it.
+      EXPECT_TRUE(kind().large == transport::LargePath::write ||
+                  status.error().message().find("no memory") != std::string::npos)
+          << status.error().message();
+    }
+    group.memory(0).release(reinterpret_cast<std::byte*>(sent));
+  }
+  EXPECT_GT(num_failed, 50u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, EngineEnds, testing::Range(0, kNumLinkKinds),
                          [](const auto& test) { return std::string(kLinkKinds[test.param].name); });
 

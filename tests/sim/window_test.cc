@@ -93,6 +93,45 @@ TEST_P(Windows, AreQuietOnlyWhenPutsWithoutSignalsHaveArrived) {
   EXPECT_EQ(group_->engine(1).num_in_flight(), 0U);
 }
 
+TEST_P(Windows, CountSignalsInTheOrderOfThePuts) {
+  // Small and large ones in turns, and pure signals: some wait for room where others would find it.
+  constexpr std::uint32_t kPuts = 40;
+  std::vector<std::unique_ptr<SimBuffer>> sources;
+  std::vector<RequestId> requests;
+  std::vector<std::uint64_t> offsets{0};
+  for (std::uint32_t i = 0; i < kPuts; ++i) {
+    const std::size_t size = i % 4 == 1 ? 280 : (i % 4 == 3 ? 0 : 40);
+    sources.push_back(source(0, size, static_cast<int>(i) + 1));
+    auto request = group_->engine(0).start_put(0, sources[i]->data(), size, Rank{1}, offsets[i], true);
+    ASSERT_TRUE(request) << request.error().message();
+    requests.push_back(*request);
+    offsets.push_back(offsets[i] + size);
+  }
+  std::uint64_t seen = 0;
+  EXPECT_TRUE(group_->run_until([&] {
+    const std::uint64_t now = group_->engine(1).signals(0, Rank{0});
+    if (now == seen) return now == kPuts;
+    seen = now;
+    const auto got = memory_[1]->read();
+    for (std::uint64_t i = 0; i < now; ++i) {
+      for (std::uint64_t at = offsets[i]; at < offsets[i + 1]; ++at) {
+        if (got[at] != static_cast<std::byte>(i + 1)) {
+          ADD_FAILURE() << now << " signals, but put " << i << " is not there";
+          return true;
+        }
+      }
+    }
+    return now == kPuts;
+  }));
+  EXPECT_EQ(seen, kPuts);
+  for (const RequestId request : requests) {
+    ASSERT_TRUE(group_->run_until([&] { return group_->engine(0).is_finished(request); }));
+    EXPECT_TRUE(group_->engine(0).collect(request));
+  }
+  group_->engine(1).take_signals(0, Rank{0}, kPuts);
+  close_all();
+}
+
 TEST_P(Windows, RefusePutsThatLeaveThem) {
   const auto bytes = source(0, 100, 1);
   for (const auto& [size, offset] :

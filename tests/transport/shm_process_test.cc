@@ -62,9 +62,10 @@ class ShmProcess : public testing::Test {
     while (seat.address_size.load() == 0) std::this_thread::sleep_for(1ms);
     return {seat.address.begin(), seat.address.begin() + seat.address_size.load()};
   }
-  Side join(std::uint32_t rank, PlainCopy plain_copy = PlainCopy::automatic) {
+  Side join(std::uint32_t rank, PlainCopy plain_copy = PlainCopy::automatic, std::uint32_t num_local_ranks = 2) {
     Side side;
-    side.transport = *make_shm_transport({.rank = Rank{rank}, .plain_copy = plain_copy});
+    side.transport =
+        *make_shm_transport({.rank = Rank{rank}, .num_local_ranks = num_local_ranks, .plain_copy = plain_copy});
     publish(rank, *side.transport);
     const std::array peers{PeerAddress{Rank{1 - rank}, address_of(1 - rank)}};
     const auto connected = side.transport->connect(peers, Deadline::after(20s));
@@ -149,6 +150,48 @@ TEST_F(ShmProcess, AKilledPeerFailsTheLinkAfterItsLastMessage) {
     EXPECT_EQ(::poll(&fd, 1, 0), 0);
     side.transport->disarm();
     wait_for(child);
+  }
+}
+
+TEST_F(ShmProcess, WhatAPeerSaidIsPolledThoughItsMemoryIsReadAfterItsDeath) {
+  for (const std::uint32_t num_local_ranks : {2u, 256u}) {
+    for (auto& seat : board_->seats) seat.address_size = 0;
+    board_->stage = 0;
+    const pid_t child = spawn([&] {
+      Side side = join(1, PlainCopy::automatic, num_local_ranks);
+      static std::array<std::byte, 4096> memory;
+      const auto registration = side.transport->register_memory(memory.data(), memory.size(), device::MemoryKind::host);
+      (void)side.link->post_message(std::as_bytes(std::span(&registration->key, 1)), {});
+      for (std::uint32_t i = 0; i < 9; ++i) (void)side.link->post_message(std::as_bytes(std::span(&i, 1)), {});
+      wait_for_stage(1);
+      ::raise(SIGKILL);
+    });
+    Side side = join(0, PlainCopy::automatic, num_local_ranks);
+    ASSERT_NE(side.link, nullptr) << side.error;
+    if (side.link->capabilities().plain_path != PlainPath::read) GTEST_SKIP() << "reads are not permitted here";
+    std::array<Completion, 1> out;
+    while (side.transport->poll(out) == 0) std::this_thread::yield();
+    RegionKey key;
+    ASSERT_EQ(out[0].message.size(), sizeof key);
+    std::memcpy(&key, out[0].message.data(), sizeof key);
+    board_->stage = 1;
+    wait_for(child);  // It is gone altogether.
+    std::array<std::byte, 4096> copy{};
+    const auto own = side.transport->register_memory(copy.data(), copy.size(), device::MemoryKind::host);
+    const auto attempt = [&] { return side.link->post_read({&*own, 0, 4096}, {key, 0, 4096}, Token{1}); };
+    const auto posted = attempt();
+    ASSERT_TRUE(posted) << posted.error().message();
+    EXPECT_EQ(*posted, Posted::again);
+    std::vector<Kind> kinds;
+    for (const Deadline deadline = Deadline::after(10s); !deadline.has_passed();) {
+      for (std::size_t count = side.transport->poll(out); count > 0; --count) kinds.push_back(out[0].kind);
+      if (!kinds.empty() && kinds.back() == Kind::failed) break;
+    }
+    std::vector<Kind> expected(9, Kind::message);
+    expected.push_back(Kind::failed);
+    EXPECT_EQ(kinds, expected);
+    ASSERT_FALSE(attempt());
+    EXPECT_NE(attempt().error().message().find("died"), std::string::npos) << attempt().error().message();
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -51,6 +53,66 @@ std::size_t open_files() {
   while (::readdir(folder) != nullptr) ++count;
   ::closedir(folder);
   return count;
+}
+
+/// Drops everything that arrives at any connection of this process, as if all cables had been cut: no reset tells of
+/// it.
+void cut_all_cables() {
+  sock_filter drop BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog filter{.len = 1, .filter = &drop};
+  for (int fd = 0; fd < 1024; ++fd) {
+    int protocol = 0;
+    socklen_t size = sizeof protocol;
+    sockaddr_storage peer{};
+    socklen_t peer_size = sizeof peer;
+    if (::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_TCP) continue;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) continue;
+    ASSERT_EQ(::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+  }
+}
+
+/// Polls for `limit`, or until the link broke. Sleeps as a waiting rank does.
+bool breaks_within(Transport& transport, Nanos limit) {
+  std::array<Completion, 8> out;
+  for (const Deadline deadline = Deadline::after(limit); !deadline.has_passed();) {
+    const std::size_t count = transport.poll(out);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (out[i].kind == Kind::failed) return true;
+    }
+    if (count == 0 && transport.arm(Wake::by_sleep)) transport.sleep(10ms);
+    transport.disarm();
+  }
+  return false;
+}
+
+TEST(Tcp, ACableThatIsCutWhileDataIsOnItsWayBreaksTheLink) {
+  const Secret secret = Secret::random();
+  const auto a = *create_tcp({.rank = Rank{0}, .secret = secret, .listen_on = {"127.0.0.1"}, .silence_max = 400ms});
+  const auto b = make(1, secret);
+  ASSERT_TRUE(connect_pair(*a, b->address(), *b)[0].endpoint);
+  const std::array<std::byte, 100> message{};
+  ASSERT_TRUE(a->endpoint(Rank{1})->post_message(message, {}));
+  EXPECT_FALSE(breaks_within(*a, 600ms)) << "all is well: " << a->endpoint(Rank{1})->failure()->message();
+  cut_all_cables();
+  EXPECT_FALSE(breaks_within(*a, 600ms)) << "nothing is on its way";
+  ASSERT_TRUE(a->endpoint(Rank{1})->post_message(message, {}));
+  EXPECT_TRUE(breaks_within(*a, 10s));
+  ASSERT_TRUE(a->endpoint(Rank{1})->failure());
+  const Error error = *a->endpoint(Rank{1})->failure();
+  EXPECT_EQ(error.code(), ErrorCode::peer_failed);
+  EXPECT_EQ(error.peer(), Rank{1});
+  EXPECT_NE(error.message().find("acknowledged nothing"), std::string::npos) << error.message();
+}
+
+TEST(Tcp, APeerThatOnlyTakesNothingIsNotSilent) {
+  const Secret secret = Secret::random();
+  const auto a = *create_tcp({.rank = Rank{0}, .secret = secret, .listen_on = {"127.0.0.1"}, .silence_max = 400ms});
+  const auto b = make(1, secret);
+  ASSERT_TRUE(connect_pair(*a, b->address(), *b)[0].endpoint);
+  const std::vector<std::byte> message(kEagerLimit);
+  while (*a->endpoint(Rank{1})->post_message(message, {}) == Posted::started) {
+  }
+  EXPECT_FALSE(breaks_within(*a, 1500ms)) << a->endpoint(Rank{1})->failure()->message();
 }
 
 TEST(Tcp, AnAddressThatLeadsToAnotherRankIsDropped) {

@@ -22,6 +22,7 @@
 #include "base/settings.h"
 #include "base/settings_report.h"
 #include "bootstrap/session.h"
+#include "collectives/job.h"
 #include "tools/commands.h"
 #include "tools/run/placement.h"
 #include "tools/run/supervisor.h"
@@ -113,6 +114,7 @@ std::vector<std::string> environment_of(const Job& job, std::uint32_t rank) {
       fmt::format("LOCAL_RANK={}", place.local_rank),
       fmt::format("LOCAL_WORLD_SIZE={}", place.local_size),
   };
+  if (job.options.tags == Tags::on) entries.push_back(fmt::format("{}=1", collectives::kTaggedVariable));
   if (job.service) entries.push_back("WEFT_ADDRESS=" + job.service->address());
   if (job.options.hosts > 1 && job.test_hosts.empty()) {
     entries.push_back(fmt::format("WEFT_HOST_ID={}host{}", text_of_variable("WEFT_HOST_ID"), place.host));

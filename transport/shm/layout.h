@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "transport/shm/memory_file.h"
 #include "transport/shm/shared_memory.h"
@@ -23,17 +25,22 @@ using PairProof = std::array<std::byte, 16>;
 /// How the owner of a segment waits. Who takes the word from its value to `awake` owes the owner one wake-up.
 enum class Sleep : std::uint32_t { awake = 0, in_futex = 1, on_fd = 2 };
 
-/// Why the connection of a pair did not come about, for the other side's message.
+/// Why the connection of a pair did not come about, or why it was revoked, for the other side's message.
 using Reason = std::array<char, 160>;
+void write_reason(Reason& reason, std::string_view text) noexcept;
+std::string read_reason(const Reason& reason);
 
 /// What a peer says to the owner of the segment when they connect; one entry per peer, written by the peer.
 struct HelloWire {
   enum Stage : std::uint32_t { empty = 0, said = 1, judged = 2 };
   enum Decision : std::uint32_t { open = 0, agreed = 1, abandoned = 2 };
+  enum Revoked : std::uint32_t { no = 0, before_close = 1, after_close = 2 };
 
   std::atomic<std::uint32_t> claimed;  ///< 0 -> 1 by the peer that takes this entry.
   std::atomic<std::uint32_t> stage;    ///< Everything up to `probe_value` is valid from `said`, the rest from `judged`.
   std::atomic<std::uint32_t> decision;  ///< Of the pair; used in the segment of the lower rank only.
+  /// Of a connected pair: the peer's memory is not to be read any more (ShmEndpoint::revoke); `reason` says why.
+  std::atomic<std::uint32_t> revoked;
   std::uint32_t rank;
   PairProof proof;
   std::uint64_t ring_offset;  ///< Where in the peer's segment the owner shall write its messages.
@@ -59,7 +66,7 @@ struct RefusalWire {
 
 /// The first bytes of a rank's control segment. Rings of messages follow from kHeaderSize on.
 struct ControlHeader {
-  static constexpr std::uint64_t kMagic = 0x3130676e69727477ULL;
+  static constexpr std::uint64_t kMagic = 0x3230676e69727477ULL;
   std::uint64_t magic;
   SegmentToken token;
   std::uint32_t has_barrier;           ///< The owner's process takes part in the asymmetric barrier (doorbell.h).

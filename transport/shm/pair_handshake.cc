@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 namespace weft::transport::shm {
-namespace {
 
 void write_reason(Reason& reason, std::string_view text) noexcept {
   const std::size_t size = std::min(text.size(), reason.size() - 1);
@@ -23,9 +23,9 @@ void write_reason(Reason& reason, std::string_view text) noexcept {
   reason[size] = '\0';
 }
 
-std::string read_reason(const Reason& reason) { return {reason.data(), ::strnlen(reason.data(), reason.size())}; }
-
-}  // namespace
+std::string read_reason(const Reason& reason) {
+  return printable({reason.data(), ::strnlen(reason.data(), reason.size())});
+}
 
 std::string PairHandshake::peer_name() const { return fmt::format("process {}", peer_address_.place.pid); }
 
@@ -262,6 +262,8 @@ void PairHandshake::settle(std::optional<Error> error) noexcept {
 
 Result<LinkParts> PairHandshake::take_result() {
   if (error_) return error_->about(parts_.peer);
+  parts_.said = said_;
+  parts_.heard = heard_;
   return std::move(parts_);
 }
 

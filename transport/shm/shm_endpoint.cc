@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 
 namespace weft::transport::shm {
 namespace {
@@ -45,15 +46,20 @@ Result<Posted> ShmEndpoint::post_message(std::span<const std::byte> header,
                                          std::span<const std::byte> payload) noexcept {
   if (!is_open()) [[unlikely]]
     return refusal();
-  if (header.size() + payload.size() > capabilities_.message_size_max) [[unlikely]] {
-    return Error{ErrorCode::out_of_range, fmt::format("a message of {} bytes, at most {} fit",
-                                                      header.size() + payload.size(), capabilities_.message_size_max)}
-        .about(peer());
-  }
+  if (header.size() + payload.size() > capabilities_.message_size_max) [[unlikely]]
+    return too_long(header.size() + payload.size());
   if (!writer_.try_write(header, payload)) [[unlikely]]
     return Posted::again;
   after_publish();
   return Posted::started;
+}
+
+Error ShmEndpoint::too_long(std::size_t size_bytes) const noexcept {
+  const auto text = or_out_of_memory([&]() -> Result<Posted> {
+    return Error{ErrorCode::out_of_range,
+                 fmt::format("a message of {} bytes, at most {} fit", size_bytes, capabilities_.message_size_max)};
+  });
+  return text.error().about(peer());
 }
 
 void ShmEndpoint::after_publish() noexcept {
@@ -62,7 +68,7 @@ void ShmEndpoint::after_publish() noexcept {
   parts_.bell.ring_if_asleep();
 }
 
-Status ShmEndpoint::check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept {
+Status ShmEndpoint::check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const {
   const std::uint64_t local_region_size = local.region == nullptr ? 0 : local.region->size_bytes;
   const bool is_local_inside =
       local.offset <= local_region_size && local.size_bytes <= local_region_size - local.offset;
@@ -78,51 +84,57 @@ Status ShmEndpoint::check(const LocalSlice& local, const RemoteSlice& remote, co
 
 Result<Posted> ShmEndpoint::post_write(LocalSlice source, RemoteSlice destination, std::optional<std::uint32_t> notice,
                                        Token token) noexcept {
-  if (!is_open()) [[unlikely]]
-    return refusal();
-  const KeyContent key = decode_key(destination.key);
-  WEFT_TRY(check(source, destination, key));
-  std::byte* place = nullptr;
-  if (source.size_bytes > 0) {
-    if (!key.is_shared) {
-      return Error{ErrorCode::unsupported, "shm cannot write into a peer's memory that was not allocated as shared",
-                   "Let the receiver read it, or allocate it with weft_memory_allocate"}
-          .about(peer());
+  return or_out_of_memory([&]() -> Result<Posted> {
+    if (!is_open()) [[unlikely]]
+      return refusal();
+    const KeyContent key = decode_key(destination.key);
+    WEFT_TRY(check(source, destination, key));
+    std::byte* place = nullptr;
+    if (source.size_bytes > 0) {
+      if (!key.is_shared) {
+        return Error{ErrorCode::unsupported, "shm cannot write into a peer's memory that was not allocated as shared",
+                     "Let the receiver read it, or allocate it with weft_memory_allocate"}
+            .about(peer());
+      }
+      WEFT_TRY_ASSIGN(place, segments_.locate(key, destination.offset, destination.size_bytes));
     }
-    WEFT_TRY_ASSIGN(place, segments_.locate(key, destination.offset, destination.size_bytes));
-  }
-  // Looked at before the bytes move, so that `again` means that nothing happened.
-  if (done_.is_full() || (notice && !writer_.has_line())) return Posted::again;
-  if (place != nullptr) std::memcpy(place, source.data(), source.size_bytes);
-  if (notice && writer_.try_notice(*notice)) after_publish();
-  done_.push({.kind = Completion::Kind::written, .peer = peer(), .notice = 0, .token = token, .message = {}});
-  return Posted::started;
+    // Looked at before the bytes move, so that `again` means that nothing happened.
+    if (done_.is_full() || (notice && !writer_.has_line())) return Posted::again;
+    if (place != nullptr) std::memcpy(place, source.data(), source.size_bytes);
+    if (notice && writer_.try_notice(*notice)) after_publish();
+    done_.push({.kind = Completion::Kind::written, .peer = peer(), .notice = 0, .token = token, .message = {}});
+    return Posted::started;
+  });
 }
 
 Result<Posted> ShmEndpoint::post_read(LocalSlice destination, RemoteSlice source, Token token) noexcept {
-  if (!is_open()) [[unlikely]]
-    return refusal();
-  const KeyContent key = decode_key(source.key);
-  WEFT_TRY(check(destination, source, key));
-  if (!key.is_shared && parts_.plain_path != PlainPath::read) {
-    return Error{ErrorCode::unsupported, "this pair cannot read each other's plain memory (process_vm_readv)",
-                 "Use messages, or allocate the memory with weft_memory_allocate"}
-        .about(peer());
-  }
-  if (done_.is_full()) return Posted::again;
-  if (destination.size_bytes > 0) {
-    if (key.is_shared) {
-      WEFT_TRY_ASSIGN(const std::byte* const place, segments_.locate(key, source.offset, source.size_bytes));
-      std::memcpy(destination.data(), place, source.size_bytes);
-    } else {
-      WEFT_TRY(read_plain(destination.data(), key.address + source.offset, source.size_bytes));
+  return or_out_of_memory([&]() -> Result<Posted> {
+    if (!is_open()) [[unlikely]]
+      return refusal();
+    const KeyContent key = decode_key(source.key);
+    WEFT_TRY(check(destination, source, key));
+    if (!key.is_shared && parts_.plain_path != PlainPath::read) {
+      return Error{ErrorCode::unsupported, "this pair cannot read each other's plain memory (process_vm_readv)",
+                   "Use messages, or allocate the memory with weft_memory_allocate"}
+          .about(peer());
     }
-  }
-  done_.push({.kind = Completion::Kind::read, .peer = peer(), .notice = 0, .token = token, .message = {}});
-  return Posted::started;
+    if (done_.is_full()) return Posted::again;
+    if (destination.size_bytes > 0) {
+      if (key.is_shared) {
+        WEFT_TRY_ASSIGN(const std::byte* const place, segments_.locate(key, source.offset, source.size_bytes));
+        std::memcpy(destination.data(), place, source.size_bytes);
+      } else {
+        WEFT_TRY_ASSIGN(const Posted posted,
+                        read_plain(destination.data(), key.address + source.offset, source.size_bytes));
+        if (posted == Posted::again) return posted;
+      }
+    }
+    done_.push({.kind = Completion::Kind::read, .peer = peer(), .notice = 0, .token = token, .message = {}});
+    return Posted::started;
+  });
 }
 
-Status ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept {
+Result<Posted> ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) {
   // The system call moves at most 2 GiB less a page at a time and may stop early at any page.
   constexpr std::uint64_t kBlock = std::uint64_t{1} << 30;
   for (std::uint64_t done = 0; done < size_bytes;) {
@@ -135,33 +147,51 @@ Status ShmEndpoint::read_plain(std::byte* destination, std::uint64_t address, st
       continue;
     }
     const int err = got == 0 ? EFAULT : errno;
-    if (err == EFAULT) {
-      return Error::from_errno(ErrorCode::out_of_range,
-                               fmt::format("read memory of process {}: {} bytes are not mapped there, or here",
-                                           parts_.pid, size_bytes - done),
-                               err, "Keep registered memory alive until its operations are complete")
+    if (err == ESRCH) return answer_of_dying();
+    if (err != EFAULT) {
+      return Error::from_errno(ErrorCode::system, fmt::format("process_vm_readv from process {}", parts_.pid), err)
           .about(peer());
     }
-    fail(Error::from_errno(ErrorCode::peer_failed, fmt::format("process_vm_readv from process {}", parts_.pid), err)
-             .about(peer()));
-    return *failure_;
+    if (is_revoked()) return Posted::again;  // The memory is gone with the operation that it belonged to.
+    return Error::from_errno(ErrorCode::out_of_range,
+                             fmt::format("read memory of process {}: {} bytes are not mapped there, or here",
+                                         parts_.pid, size_bytes - done),
+                             err, "Keep registered memory alive until its operations are complete")
+        .about(peer());
   }
-  return {};
+  return Posted::started;
+}
+
+/// A process that has no memory any more is ending. What it said before comes first, and then the watch over it tells
+/// of its end: until then there is no room for reads. Only that of a process which stays like that (its first thread
+/// ended, others go on) has to be told from here.
+Result<Posted> ShmEndpoint::answer_of_dying() {
+  constexpr Nanos kDyingMax = std::chrono::seconds(10);  // Freeing hundreds of GiB takes seconds.
+  const Nanos now = steady_clock().now();
+  if (!dying_since_) dying_since_ = now;
+  if (now - *dying_since_ < kDyingMax) return Posted::again;
+  return Error{
+      ErrorCode::system,
+      fmt::format("process {} lives on, but its memory cannot be read: its first thread has ended", parts_.pid),
+      "The first thread of a process must not end before the others"}
+      .about(peer());
 }
 
 Result<std::byte*> ShmEndpoint::load_pointer(RemoteSlice slice) noexcept {
-  if (!is_open()) [[unlikely]]
-    return refusal();
-  const KeyContent key = decode_key(slice.key);
-  if (!key.is_shared) {
-    return Error{ErrorCode::unsupported, "only memory that was allocated as shared can be mapped"}.about(peer());
-  }
-  if (slice.offset > key.size_bytes || slice.size_bytes > key.size_bytes - slice.offset) {
-    return Error{ErrorCode::out_of_range,
-                 fmt::format("bytes {}+{} of a shared region of {}", slice.offset, slice.size_bytes, key.size_bytes)}
-        .about(peer());
-  }
-  return segments_.locate(key, slice.offset, slice.size_bytes);
+  return or_out_of_memory([&]() -> Result<std::byte*> {
+    if (!is_open()) [[unlikely]]
+      return refusal();
+    const KeyContent key = decode_key(slice.key);
+    if (!key.is_shared) {
+      return Error{ErrorCode::unsupported, "only memory that was allocated as shared can be mapped"}.about(peer());
+    }
+    if (slice.offset > key.size_bytes || slice.size_bytes > key.size_bytes - slice.offset) {
+      return Error{ErrorCode::out_of_range,
+                   fmt::format("bytes {}+{} of a shared region of {}", slice.offset, slice.size_bytes, key.size_bytes)}
+          .about(peer());
+    }
+    return segments_.locate(key, slice.offset, slice.size_bytes);
+  });
 }
 
 void ShmEndpoint::return_room() noexcept {
@@ -185,12 +215,39 @@ void ShmEndpoint::fail(Error cause) noexcept {
 
 Error ShmEndpoint::refusal() const noexcept {
   if (failure_) return *failure_;
-  return Error{ErrorCode::closed, has_left_ ? "the link was closed here" : "the peer closed the link"}.about(peer());
+  const auto text = or_out_of_memory([&]() -> Result<Posted> {
+    return Error{ErrorCode::closed, has_left_ ? "the link was closed here" : "the peer closed the link"};
+  });
+  return text.error().about(peer());
 }
 
 std::string ShmEndpoint::describe() const {
   return fmt::format("shm (pid {}), plain memory by {}", parts_.pid,
                      parts_.plain_path == PlainPath::read ? "process_vm_readv" : "messages");
+}
+
+/// No peer takes bytes for good that were written into revoked memory:
+///   owner:  A store `revoked`;              B full fence;     C the memory is used again (stores by whomever)
+///   reader: D loads of the memory's bytes;  E acquire fence;  F load `revoked`
+/// Were a byte of D one of C, and F still zero: A is before C for all (B), D before F (E), so F would come after D, D
+/// after C, C after A, and F had to see A. So F sees it, or every byte of D is from before C. D may be the kernel's
+/// loads in process_vm_readv, which run on the reader's processor before the call returns. C may be stores of another
+/// thread, which learnt from this one that the memory is free, stores of the kernel, or non-temporal ones, which no
+/// release store holds back; therefore B is a full fence. It runs once in the life of a link. For F, x86 keeps loads in
+/// order: E costs nothing there, and the word lies in a line that nobody writes, so F hits the first-level cache.
+void ShmEndpoint::revoke(std::string_view why) noexcept {
+  HelloWire& said = *parts_.said;
+  if (said.revoked.load(std::memory_order_relaxed) != HelloWire::no) return;
+  write_reason(said.reason, why);
+  said.revoked.store(has_left_ ? HelloWire::after_close : HelloWire::before_close, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  after_publish();  // A peer that sleeps finds it when it looks for dead processes.
+}
+
+Error ShmEndpoint::revocation() const {
+  return Error{ErrorCode::peer_failed,
+               fmt::format("process {} gave up: {}", parts_.pid, read_reason(parts_.heard->reason))}
+      .about(peer());
 }
 
 void ShmEndpoint::close() noexcept { leave(LineKind::closed); }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "transport/endpoint.h"
 #include "transport/shm/done_queue.h"
 #include "transport/shm/doorbell.h"
@@ -28,6 +29,8 @@ struct LinkParts {
   RingGeometry outbound_geometry;
   std::atomic<std::uint8_t>* pending_byte = nullptr;  ///< At the peer, to set after each message; or null.
   Bell bell;
+  HelloWire* said = nullptr;         ///< This side's, in the peer's header.
+  const HelloWire* heard = nullptr;  ///< The peer's, in the own header, which outlives the endpoint.
   ProcessToken peer_process{};
 };
 
@@ -44,6 +47,8 @@ class ShmEndpoint final : public Endpoint {
                                           std::optional<std::uint32_t> notice, Token token) noexcept override;
   [[nodiscard]] Result<Posted> post_read(LocalSlice destination, RemoteSlice source, Token token) noexcept override;
   [[nodiscard]] Result<std::byte*> load_pointer(RemoteSlice slice) noexcept override;
+  void revoke(std::string_view why) noexcept override;
+  [[nodiscard]] bool is_revoked() const noexcept override { return revoked() != HelloWire::no; }
   [[nodiscard]] std::optional<Error> failure() const noexcept override { return failure_; }
   [[nodiscard]] std::string describe() const override;
   void close() noexcept override;
@@ -66,17 +71,34 @@ class ShmEndpoint final : public Endpoint {
   void set_peer_closed() noexcept;
   /// The transport goes away: the peer's link fails unless this end had closed.
   void abandon() noexcept;
+  /// The peer was first seen to have revoked at `then` or before. To be asked now and then.
+  [[nodiscard]] bool is_revoked_since(Nanos then) noexcept {
+    if (!is_revoked()) return false;
+    if (!revoked_seen_) revoked_seen_ = steady_clock().now();
+    return *revoked_seen_ <= then;
+  }
+  /// The peer revoked while it had the link open: its last word is not an end in order.
+  [[nodiscard]] bool is_revoked_while_open() const noexcept { return revoked() == HelloWire::before_close; }
+  /// What the peer gave as its reason. Precondition: is_revoked().
+  [[nodiscard]] Error revocation() const;
   /// Keeps the first cause.
   void fail(Error cause) noexcept;
 
  private:
   /// Why nothing can be posted.
   [[nodiscard]] Error refusal() const noexcept;
+  [[nodiscard]] Error too_long(std::size_t size_bytes) const noexcept;
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  /// The reader's half of what revoke() derives.
+  [[nodiscard]] std::uint32_t revoked() const noexcept {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return parts_.heard->revoked.load(std::memory_order_acquire);
+  }
   void leave(LineKind last_word) noexcept;
   void after_publish() noexcept;
-  Status check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const noexcept;
-  Status read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes) noexcept;
+  Status check(const LocalSlice& local, const RemoteSlice& remote, const KeyContent& key) const;
+  Result<Posted> read_plain(std::byte* destination, std::uint64_t address, std::uint64_t size_bytes);
+  Result<Posted> answer_of_dying();
 
   RingWriter writer_;
   bool is_open_ = true;    ///< Not closed by either side, not failed.
@@ -87,6 +109,8 @@ class ShmEndpoint final : public Endpoint {
   Capabilities capabilities_;
   PeerSegments segments_;
   std::optional<Error> failure_;
+  std::optional<Nanos> revoked_seen_;
+  std::optional<Nanos> dying_since_;
 };
 
 }  // namespace weft::transport::shm

@@ -13,6 +13,8 @@ namespace {
 constexpr Nanos kLookInterval = std::chrono::milliseconds(1);
 /// The clock is read once in so many polls: 25 ns over 64 polls do not count.
 constexpr std::uint32_t kPollsPerClock = 64;
+/// How long a peer that revoked while its ring was full may take to say more, once it has room.
+constexpr Nanos kPatienceWithRevoked = std::chrono::milliseconds(100);
 /// The longest that a futex sleep goes without looking for dead processes.
 constexpr Nanos kSleepSlice = std::chrono::milliseconds(50);
 
@@ -50,10 +52,13 @@ std::size_t ShmRank::poll(std::span<Completion> out) noexcept {
 void ShmRank::collect(ShmEndpoint& link, std::span<Completion> out, std::size_t& count) noexcept {
   while (count < out.size() && link.reader.has_next()) {
     const auto [kind, bytes] = link.reader.take();
-    if (kind == LineKind::senseless || kind == LineKind::abandoned) [[unlikely]] {
-      const std::string_view what = kind == LineKind::abandoned ? "gave its transport up without closing the link"
-                                                                : "wrote words into its ring that make no sense";
-      link.fail(Error{ErrorCode::peer_failed, fmt::format("process {} {}", link.pid(), what)}.about(link.peer()));
+    const bool is_broken = kind == LineKind::senseless || kind == LineKind::abandoned;
+    if (is_broken || (kind == LineKind::closed && link.is_revoked_while_open())) [[unlikely]] {
+      const std::string_view what = kind == LineKind::senseless ? "wrote words into its ring that make no sense"
+                                                                : "gave its transport up without closing the link";
+      link.fail(kind != LineKind::senseless && link.is_revoked_while_open()
+                    ? link.revocation()
+                    : Error{ErrorCode::peer_failed, fmt::format("process {} {}", link.pid(), what)}.about(link.peer()));
       out[count++] = news(Completion::Kind::failed, link.peer());
       stop_receiving(link);
       return;
@@ -112,15 +117,16 @@ void ShmRank::collect_flagged(std::span<Completion> out, std::size_t& count) noe
   }
 }
 
-/// A process that ended: what it had sent comes first, then the news of its end.
+/// A process that ended or revoked: what it had sent comes first, then the news of its end.
 void ShmRank::collect_dead(std::span<Completion> out, std::size_t& count) noexcept {
   std::erase_if(dead_, [&](ShmEndpoint* link) {
     if (link->is_receiving()) collect(*link, out, count);
     if (!link->is_receiving()) return true;  // It had closed in order before it ended.
     if (link->reader.has_next() || count == out.size()) return false;
-    link->fail(Error{ErrorCode::peer_failed, fmt::format("process {} died", link->pid()),
-                     "Look for its own messages and for the kernel's out-of-memory killer"}
-                   .about(link->peer()));
+    link->fail(link->is_revoked() ? link->revocation()
+                                  : Error{ErrorCode::peer_failed, fmt::format("process {} died", link->pid()),
+                                          "Look for its own messages and for the kernel's out-of-memory killer"}
+                                        .about(link->peer()));
     out[count++] = news(Completion::Kind::failed, link->peer());
     stop_receiving(*link);
     return true;
@@ -138,8 +144,17 @@ void ShmRank::look_for_dead() noexcept {
   for (std::size_t i = 0; i < found; ++i) {
     ShmEndpoint* const link = by_entry_[entries[i]];
     sleeper_.unwatch(link->process());  // Readable for ever from now on.
-    if (link->is_receiving()) dead_.push_back(link);
+    add_dead(*link);
   }
+  const Nanos now = steady_clock().now();
+  for (const auto& [rank, link] : links_) {
+    if (link->is_receiving() && link->is_revoked_since(now - kPatienceWithRevoked)) add_dead(*link);
+  }
+}
+
+void ShmRank::add_dead(ShmEndpoint& link) noexcept {
+  if (!link.is_receiving() || std::find(dead_.begin(), dead_.end(), &link) != dead_.end()) return;
+  dead_.push_back(&link);  // Cannot allocate: there is room for every peer.
 }
 
 void ShmRank::look_for_dead_seldom() noexcept {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <new>
 
+#include "base/out_of_memory.h"
 #include "base/random.h"
 #include "transport/shm/region_key.h"
 
@@ -50,29 +51,32 @@ Endpoint* ShmRank::endpoint(Rank peer) noexcept {
 
 Result<Registration> ShmRank::register_memory(std::byte* base, std::uint64_t size_bytes,
                                               device::MemoryKind kind) noexcept {
-  Registration registration{.base = base, .size_bytes = size_bytes, .kind = kind, .key = {}, .handle = 0};
-  switch (kind) {
-    case device::MemoryKind::host:
-      // Nothing to do: the kernel checks the peer's pages when it reads them.
-      registration.key = encode_plain_key(base, size_bytes);
-      return registration;
-    case device::MemoryKind::shared: {
-      const auto place = find_shared_memory(base, size_bytes);
-      if (!place) {
-        return Error{ErrorCode::invalid_argument,
-                     fmt::format("register {} bytes as shared: they do not lie in one shared allocation", size_bytes),
-                     "Allocate them with weft_memory_allocate, or register them as host memory"};
+  return or_out_of_memory([&]() -> Result<Registration> {
+    Registration registration{.base = base, .size_bytes = size_bytes, .kind = kind, .key = {}, .handle = 0};
+    switch (kind) {
+      case device::MemoryKind::host:
+        // Nothing to do: the kernel checks the peer's pages when it reads them.
+        registration.key = encode_plain_key(base, size_bytes);
+        return registration;
+      case device::MemoryKind::shared: {
+        const auto place = find_shared_memory(base, size_bytes);
+        if (!place) {
+          return Error{ErrorCode::invalid_argument,
+                       fmt::format("register {} bytes as shared: they do not lie in one shared allocation", size_bytes),
+                       "Allocate them with weft_memory_allocate, or register them as host memory"};
+        }
+        const auto key = encode_shared_key(place->fd, place->id, place->offset, size_bytes);
+        if (!key) {
+          return Error{ErrorCode::limit_exceeded,
+                       "a shared allocation over 4 TiB, or a file descriptor over a million"};
+        }
+        registration.key = *key;
+        return registration;
       }
-      const auto key = encode_shared_key(place->fd, place->id, place->offset, size_bytes);
-      if (!key) {
-        return Error{ErrorCode::limit_exceeded, "a shared allocation over 4 TiB, or a file descriptor over a million"};
-      }
-      registration.key = *key;
-      return registration;
+      case device::MemoryKind::device: break;
     }
-    case device::MemoryKind::device: break;
-  }
-  return Error{ErrorCode::unsupported, "shm moves memory of the host only"};
+    return Error{ErrorCode::unsupported, "shm moves memory of the host only"};
+  });
 }
 
 void ShmRank::release_memory(const Registration& /*registration*/) noexcept {

@@ -52,6 +52,7 @@ class ShmRank final : public Transport {
   void collect_dead(std::span<Completion> out, std::size_t& count) noexcept;
   void return_rooms() noexcept;
   void look_for_dead() noexcept;
+  void add_dead(ShmEndpoint& link) noexcept;
   void look_for_dead_seldom() noexcept;
   void stop_receiving(ShmEndpoint& link) noexcept;
   [[nodiscard]] bool has_work() const noexcept;
@@ -71,8 +72,8 @@ class ShmRank final : public Transport {
   std::array<std::uint64_t, kPeersMax / 64> ready_{};  ///< Flagged peers whose ring may hold something.
   std::size_t num_flagged_words_ = 0;                  ///< Words of `pending` in use; 0 without flagged peers.
   std::vector<ShmEndpoint*> delivered_;                ///< Their items were given out by the last poll.
-  std::vector<ShmEndpoint*> dead_;                     ///< Their process has ended; what it sent is still collected.
-  std::size_t first_direct_ = 0;                       ///< Where poll begins, so that no peer starves another.
+  std::vector<ShmEndpoint*> dead_;  ///< Their process ended or revoked; what it sent is still collected.
+  std::size_t first_direct_ = 0;    ///< Where poll begins, so that no peer starves another.
   std::uint32_t num_polls_ = 0;
   Nanos last_look_{0};
 

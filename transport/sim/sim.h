@@ -32,6 +32,8 @@ struct SimOptions {
   Capabilities link{.message_size_max = 4096 + 64, .eager_limit = 4096, .slice_size = 64 << 10};
   /// Messages that the peer has not polled yet; writes and reads that are not complete. Above: Posted::again.
   std::uint32_t in_flight_max = 256;
+  /// A released region can still be read by peers, as plain memory over shm can: its key is nothing but an address.
+  bool keys_outlive_release = false;
   /// Moves bytes where a side is device memory (link.moves_device_memory). Default: memcpy.
   std::function<void(std::byte* to, const std::byte* from, std::size_t size_bytes)> copy_device{};
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "base/wire.h"
 
 namespace weft::transport::sim {
@@ -76,28 +77,33 @@ Endpoint* SimTransport::endpoint(Rank peer) noexcept {
 
 Result<Registration> SimTransport::register_memory(std::byte* base, std::uint64_t size_bytes,
                                                    device::MemoryKind kind) noexcept {
-  if (kind == device::MemoryKind::device && !cluster_.options_.link.moves_device_memory) {
-    return Error{ErrorCode::unsupported, "sim does not move device memory in this cluster"};
-  }
-  const std::uint64_t id = ++last_region_;
-  const Registration made{.base = base,
-                          .size_bytes = size_bytes,
-                          .kind = kind,
-                          .key = {.first = id, .second = second_of(rank_)},
-                          .handle = id};
-  regions_.emplace(id, made);
-  return made;
+  return or_out_of_memory([&]() -> Result<Registration> {
+    if (kind == device::MemoryKind::device && !cluster_.options_.link.moves_device_memory) {
+      return Error{ErrorCode::unsupported, "sim does not move device memory in this cluster"};
+    }
+    const std::uint64_t id = ++last_region_;
+    const Registration made{.base = base,
+                            .size_bytes = size_bytes,
+                            .kind = kind,
+                            .key = {.first = id, .second = second_of(rank_)},
+                            .handle = id};
+    regions_.emplace(id, made);
+    return made;
+  });
 }
 
 void SimTransport::release_memory(const Registration& registration) noexcept {
+  if (cluster_.options_.keys_outlive_release) released_.emplace(registration.handle, registration);
   WEFT_CHECK(regions_.erase(registration.handle) == 1, "a registration is released once, where it was made");
 }
 
 const Registration* SimTransport::find(const RemoteSlice& slice) const noexcept {
   if (slice.key.second != second_of(rank_)) return nullptr;
-  const auto found = regions_.find(slice.key.first);
-  if (found == regions_.end() || !holds(found->second, slice.offset, slice.size_bytes)) return nullptr;
-  return &found->second;
+  for (const auto* regions : {&regions_, &released_}) {
+    const auto found = regions->find(slice.key.first);
+    if (found != regions->end() && holds(found->second, slice.offset, slice.size_bytes)) return &found->second;
+  }
+  return nullptr;
 }
 
 Status SimTransport::check(const Pinned& slice) const {

@@ -37,6 +37,8 @@ class SimEndpoint final : public Endpoint {
                                           std::optional<std::uint32_t> notice, Token token) noexcept override;
   [[nodiscard]] Result<Posted> post_read(LocalSlice destination, RemoteSlice source, Token token) noexcept override;
   [[nodiscard]] Result<std::byte*> load_pointer(RemoteSlice slice) noexcept override;
+  void revoke(std::string_view why) noexcept override;
+  [[nodiscard]] bool is_revoked() const noexcept override { return is_revoked_; }
   [[nodiscard]] std::optional<Error> failure() const noexcept override { return failure_; }
   [[nodiscard]] std::string describe() const override;
   void close() noexcept override;
@@ -65,6 +67,8 @@ class SimEndpoint final : public Endpoint {
   bool is_cut_ = false;      ///< Deliveries in flight are lost.
   bool is_closing_ = false;  ///< close() was called here.
   bool is_closed_ = false;   ///< The peer's close arrived.
+  bool has_revoked_ = false;
+  bool is_revoked_ = false;  ///< By the peer.
   std::optional<Error> failure_;
   Nanos last_message_{0};  ///< Messages arrive in order: the next one after this.
   Nanos last_arrival_{0};  ///< The end of everything posted so far; a close arrives after it.
@@ -112,6 +116,7 @@ class SimTransport final : public Transport {
   const Rank rank_;
   std::vector<std::unique_ptr<SimEndpoint>> endpoints_;  ///< By peer; made early, shown once connected.
   std::map<std::uint64_t, Registration> regions_;        ///< By key.first.
+  std::map<std::uint64_t, Registration> released_;       ///< Only if keys outlive their release.
   std::uint64_t last_region_ = 0;
   std::deque<Happened> happened_;
   std::vector<Happened> early_;  ///< From peers that connected before this rank did.

@@ -17,8 +17,9 @@ RegionTable::RegionTable() : random_(secure_seed()) {}
 
 Registration RegionTable::add(std::byte* base, std::uint64_t size_bytes, device::MemoryKind kind) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
+    free_.reserve(slots_.capacity());  // So that remove() cannot fail.
+    free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
   }
   const std::uint32_t index = free_.back();
   free_.pop_back();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "transport/tcp/limits.h"
 #include "transport/tcp/tcp.h"
 
@@ -43,13 +44,17 @@ std::optional<Error> TcpEndpoint::refusal() const {
 }
 
 Result<Posted> TcpEndpoint::post_read(LocalSlice, RemoteSlice, Token) noexcept {
-  if (auto error = refusal()) return *error;
-  return Error{ErrorCode::unsupported, "tcp does not read from a peer: it writes"};
+  return or_out_of_memory([&]() -> Result<Posted> {
+    if (auto error = refusal()) return *error;
+    return Error{ErrorCode::unsupported, "tcp does not read from a peer: it writes"};
+  });
 }
 
 Result<std::byte*> TcpEndpoint::load_pointer(RemoteSlice) noexcept {
-  if (auto error = refusal()) return *error;
-  return Error{ErrorCode::unsupported, "tcp does not map a peer's memory"};
+  return or_out_of_memory([&]() -> Result<std::byte*> {
+    if (auto error = refusal()) return *error;
+    return Error{ErrorCode::unsupported, "tcp does not map a peer's memory"};
+  });
 }
 
 void TcpEndpoint::close() noexcept {
@@ -69,8 +74,12 @@ std::size_t TcpEndpoint::poll(std::span<Completion> out) noexcept {
   if (!is_broken_) {
     // Without a stripe on the way the other streams are silent but for their end, which can wait.
     const bool reads_all = !incomplete_.empty() || polls_ % kIdleStreamPolls == 0 || is_peer_closing_ || failure_;
-    for (std::size_t i = 0; i < streams_.size() && !is_broken_ && !sink.is_full(); ++i) {
-      if (i == 0 || reads_all || !incomplete_.empty() || streams_[i].inbound) receive_stream(i, sink);
+    try {
+      for (std::size_t i = 0; i < streams_.size() && !is_broken_ && !sink.is_full(); ++i) {
+        if (i == 0 || reads_all || !incomplete_.empty() || streams_[i].inbound) receive_stream(i, sink);
+      }
+    } catch (const std::bad_alloc&) {
+      fail(out_of_memory());
     }
   }
   if (is_peer_closing_ && !is_peer_closed_polled_ && !is_broken_ && incomplete_.empty() && !sink.is_full()) {
@@ -115,16 +124,22 @@ void TcpEndpoint::collect_watches(std::vector<Watch>& out) const {
 
 void TcpEndpoint::fail(Error cause) noexcept {
   is_broken_ = true;
-  if (!failure_) {
-    failure_ = cause.about(peer_);
-    log::info("the link {} broke: {}", description_, failure_->message());
-  }
+  keep_failure(cause);
   close_sockets();
   chunks_.clear();
   chunk_bytes_ = 0;
   writes_.clear();
   writes_handed_out_ = 0;
   incomplete_.clear();
+}
+
+void TcpEndpoint::keep_failure(const Error& cause) noexcept {
+  if (failure_) return;
+  failure_ = cause.about(peer_);
+  try {
+    log::info("the link {} broke: {}", description_, failure_->message());
+  } catch (const std::bad_alloc&) {  // The line is lost; the failure is kept.
+  }
 }
 
 void TcpEndpoint::close_sockets() noexcept {

@@ -32,6 +32,8 @@ class TcpEndpoint final : public Endpoint {
                                           std::optional<std::uint32_t> notice, Token token) noexcept override;
   [[nodiscard]] Result<Posted> post_read(LocalSlice destination, RemoteSlice source, Token token) noexcept override;
   [[nodiscard]] Result<std::byte*> load_pointer(RemoteSlice slice) noexcept override;
+  void revoke(std::string_view why) noexcept override;
+  [[nodiscard]] bool is_revoked() const noexcept override { return false; }  // Nothing of a peer is read.
   [[nodiscard]] std::optional<Error> failure() const noexcept override { return failure_; }
   [[nodiscard]] std::string describe() const override;
   void close() noexcept override;
@@ -53,6 +55,9 @@ class TcpEndpoint final : public Endpoint {
   /// Bytes in the sockets that the peer's kernel has not taken.
   [[nodiscard]] std::uint64_t bytes_unacknowledged() const noexcept;
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
+
+  /// Breaks the link if data waits and nothing was acknowledged for `limit`. To be asked now and then.
+  void look_for_silence(Nanos now, Nanos limit) noexcept;
 
   /// A socket that the transport watches, for bytes to read, for room to send, or both.
   struct Watch {
@@ -107,7 +112,8 @@ class TcpEndpoint final : public Endpoint {
     std::size_t begin = 0;  ///< Received and not yet taken: [begin, end).
     std::size_t end = 0;
     std::optional<Inbound> inbound;
-    bool is_ended = false;  ///< The peer sends nothing more.
+    bool is_ended = false;                 ///< The peer sends nothing more.
+    std::optional<Nanos> waiting_since{};  ///< When sent data was first seen to be unacknowledged.
   };
   struct Incomplete {
     std::uint64_t total = 0;
@@ -130,29 +136,33 @@ class TcpEndpoint final : public Endpoint {
   // tcp_send.cc
   void append_message(const FrameWire& frame, std::span<const std::byte> header, std::span<const std::byte> payload,
                       std::size_t already_sent);
-  void flush_stream(std::size_t index, std::uint64_t budget) noexcept;
-  [[nodiscard]] Progress send_chunks(Stream& stream) noexcept;
-  [[nodiscard]] Progress send_stripe(Stream& stream) noexcept;
-  [[nodiscard]] bool take_stripe(std::size_t stream_index) noexcept;
-  void finish_stripe(const Stripe& stripe) noexcept;
+  void flush_stream(std::size_t index, std::uint64_t budget);
+  [[nodiscard]] Progress send_chunks(Stream& stream);
+  [[nodiscard]] Progress send_stripe(Stream& stream);
+  [[nodiscard]] bool take_stripe(std::size_t stream_index);
+  void finish_stripe(const Stripe& stripe);
   [[nodiscard]] bool is_all_sent() const noexcept;
-  void end_sending() noexcept;
+  void end_sending();
+  Result<Posted> send_message(std::span<const std::byte> header, std::span<const std::byte> payload);
+  void flush_streams(std::uint64_t budget) noexcept;
+  void drop_backlog() noexcept;
   /// The peer takes nothing more; what it sent before is still read, then the link fails.
   void fail_sending(Error cause) noexcept;
 
   // tcp_receive.cc
-  void receive_stream(std::size_t index, Sink& sink) noexcept;
-  [[nodiscard]] Progress parse(std::size_t index, Sink& sink) noexcept;
-  [[nodiscard]] Progress parse_write(Stream& stream, const FrameWire& frame, Sink& sink) noexcept;
-  [[nodiscard]] Progress receive_bytes(std::size_t index, Sink& sink, std::uint64_t& budget) noexcept;
-  void take_payload(Stream& stream, std::uint64_t size_bytes, Sink& sink) noexcept;
-  void finish_inbound(Stream& stream, Sink& sink) noexcept;
-  void take_end(std::size_t index) noexcept;
-  void take_receive_error(std::size_t index, int system_errno) noexcept;
+  void receive_stream(std::size_t index, Sink& sink);
+  [[nodiscard]] Progress parse(std::size_t index, Sink& sink);
+  [[nodiscard]] Progress parse_write(Stream& stream, const FrameWire& frame, Sink& sink);
+  [[nodiscard]] Progress receive_bytes(std::size_t index, Sink& sink, std::uint64_t& budget);
+  void take_payload(Stream& stream, std::uint64_t size_bytes, Sink& sink);
+  void finish_inbound(Stream& stream, Sink& sink);
+  void take_end(std::size_t index);
+  void take_receive_error(std::size_t index, int system_errno);
   void close_if_over() noexcept;
 
-  /// Keeps the first cause.
   void fail(Error cause) noexcept;
+  /// Keeps the first cause.
+  void keep_failure(const Error& cause) noexcept;
   void close_sockets() noexcept;
   [[nodiscard]] std::string peer_text() const;
 

@@ -21,7 +21,7 @@ Error malformed(std::string what) { return Error{ErrorCode::malformed, "the peer
 
 std::string TcpEndpoint::peer_text() const { return fmt::format("rank {}", peer_.value()); }
 
-void TcpEndpoint::receive_stream(std::size_t index, Sink& sink) noexcept {
+void TcpEndpoint::receive_stream(std::size_t index, Sink& sink) {
   Stream& stream = streams_[index];
   // Messages shown by the last poll are over: their place may be used.
   if (stream.begin == stream.end) {
@@ -39,7 +39,7 @@ void TcpEndpoint::receive_stream(std::size_t index, Sink& sink) noexcept {
   }
 }
 
-TcpEndpoint::Progress TcpEndpoint::parse(std::size_t index, Sink& sink) noexcept {
+TcpEndpoint::Progress TcpEndpoint::parse(std::size_t index, Sink& sink) {
   Stream& stream = streams_[index];
   const std::size_t held = stream.end - stream.begin;
   FrameWire frame;
@@ -73,7 +73,7 @@ TcpEndpoint::Progress TcpEndpoint::parse(std::size_t index, Sink& sink) noexcept
   return Progress::stuck;
 }
 
-TcpEndpoint::Progress TcpEndpoint::parse_write(Stream& stream, const FrameWire& frame, Sink& sink) noexcept {
+TcpEndpoint::Progress TcpEndpoint::parse_write(Stream& stream, const FrameWire& frame, Sink& sink) {
   Inbound inbound;
   if (stream.end - stream.begin < sizeof frame + sizeof inbound.write) return Progress::stuck;
   std::memcpy(&inbound.write, stream.buffer.get() + stream.begin + sizeof frame, sizeof inbound.write);
@@ -111,7 +111,7 @@ TcpEndpoint::Progress TcpEndpoint::parse_write(Stream& stream, const FrameWire& 
   return Progress::moved;
 }
 
-void TcpEndpoint::take_payload(Stream& stream, std::uint64_t size_bytes, Sink& sink) noexcept {
+void TcpEndpoint::take_payload(Stream& stream, std::uint64_t size_bytes, Sink& sink) {
   Inbound& inbound = *stream.inbound;
   if (size_bytes > 0) {
     // parse_write found this place in the same call.
@@ -124,7 +124,7 @@ void TcpEndpoint::take_payload(Stream& stream, std::uint64_t size_bytes, Sink& s
   if (inbound.left == 0) finish_inbound(stream, sink);
 }
 
-void TcpEndpoint::finish_inbound(Stream& stream, Sink& sink) noexcept {
+void TcpEndpoint::finish_inbound(Stream& stream, Sink& sink) {
   const Inbound inbound = *stream.inbound;
   stream.inbound.reset();
   if (inbound.size_bytes != inbound.write.total_bytes) {
@@ -138,7 +138,7 @@ void TcpEndpoint::finish_inbound(Stream& stream, Sink& sink) noexcept {
   }
 }
 
-TcpEndpoint::Progress TcpEndpoint::receive_bytes(std::size_t index, Sink& sink, std::uint64_t& budget) noexcept {
+TcpEndpoint::Progress TcpEndpoint::receive_bytes(std::size_t index, Sink& sink, std::uint64_t& budget) {
   Stream& stream = streams_[index];
   std::array<iovec, 2> parts;
   std::size_t count = 0;
@@ -195,13 +195,13 @@ TcpEndpoint::Progress TcpEndpoint::receive_bytes(std::size_t index, Sink& sink, 
   return Progress::moved;
 }
 
-void TcpEndpoint::take_receive_error(std::size_t index, int system_errno) noexcept {
+void TcpEndpoint::take_receive_error(std::size_t index, int system_errno) {
   // After both the peer's close and its data nothing is lost by a reset.
   if (is_peer_closing_ && incomplete_.empty() && !streams_[index].inbound && is_all_sent()) return take_end(index);
   fail(failure_ ? *failure_ : Error::from_errno(ErrorCode::peer_failed, "receiving from " + peer_text(), system_errno));
 }
 
-void TcpEndpoint::take_end(std::size_t index) noexcept {
+void TcpEndpoint::take_end(std::size_t index) {
   Stream& stream = streams_[index];
   stream.is_ended = true;
   if (failure_) return fail(*failure_);

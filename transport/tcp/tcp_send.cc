@@ -11,7 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "base/log.h"
+#include "base/out_of_memory.h"
+#include "base/units.h"
 #include "transport/tcp/limits.h"
 #include "transport/tcp/tcp_endpoint.h"
 
@@ -38,6 +39,10 @@ ssize_t send_parts(int fd, std::span<iovec> parts) noexcept {
 
 Result<Posted> TcpEndpoint::post_message(std::span<const std::byte> header,
                                          std::span<const std::byte> payload) noexcept {
+  return or_out_of_memory([&] { return send_message(header, payload); });
+}
+
+Result<Posted> TcpEndpoint::send_message(std::span<const std::byte> header, std::span<const std::byte> payload) {
   if (auto error = refusal()) return *error;
   const std::size_t size = header.size() + payload.size();
   if (size > kMessageSizeMax) {
@@ -60,8 +65,13 @@ Result<Posted> TcpEndpoint::post_message(std::span<const std::byte> header,
     return *failure_;
   }
   bytes_sent_ += static_cast<std::uint64_t>(sent);
-  if (static_cast<std::size_t>(sent) < sizeof frame + size) {
+  if (static_cast<std::size_t>(sent) == sizeof frame + size) return Posted::started;
+  try {
     append_message(frame, header, payload, static_cast<std::size_t>(sent));
+  } catch (const std::bad_alloc&) {
+    // A part of the frame is out, and there is no place to keep the rest.
+    if (sent > 0) fail_sending(out_of_memory());
+    throw;
   }
   return Posted::started;
 }
@@ -85,26 +95,28 @@ void TcpEndpoint::append_message(const FrameWire& frame, std::span<const std::by
 
 Result<Posted> TcpEndpoint::post_write(LocalSlice source, RemoteSlice destination, std::optional<std::uint32_t> notice,
                                        Token token) noexcept {
-  if (auto error = refusal()) return *error;
-  if (source.size_bytes != destination.size_bytes) {
-    return Error{ErrorCode::out_of_range, "the slices of a write differ in size"};
-  }
-  const RegionKey source_key = source.region != nullptr ? source.region->key : RegionKey{};
-  if (regions_.find(source_key, source.offset, source.size_bytes) == nullptr) {
-    return Error{ErrorCode::out_of_range,
-                 fmt::format("{} bytes at {} leave their registered region", source.size_bytes, source.offset)};
-  }
-  if (writes_.size() >= kWritesMax) return Posted::again;
-  writes_.push_back({.source_key = source_key,
-                     .source_offset = source.offset,
-                     .size_bytes = source.size_bytes,
-                     .destination = destination,
-                     .notice = notice,
-                     .token = token});
-  // Enough to start at once what is short; poll() goes on with the rest.
-  for (std::size_t i = 0; i < streams_.size() && !failure_; ++i) flush_stream(i, kStripeSize);
-  if (failure_) return *failure_;
-  return Posted::started;
+  return or_out_of_memory([&]() -> Result<Posted> {
+    if (auto error = refusal()) return *error;
+    if (source.size_bytes != destination.size_bytes) {
+      return Error{ErrorCode::out_of_range, "the slices of a write differ in size"};
+    }
+    const RegionKey source_key = source.region != nullptr ? source.region->key : RegionKey{};
+    if (regions_.find(source_key, source.offset, source.size_bytes) == nullptr) {
+      return Error{ErrorCode::out_of_range,
+                   fmt::format("{} bytes at {} leave their registered region", source.size_bytes, source.offset)};
+    }
+    if (writes_.size() >= kWritesMax) return Posted::again;
+    writes_.push_back({.source_key = source_key,
+                       .source_offset = source.offset,
+                       .size_bytes = source.size_bytes,
+                       .destination = destination,
+                       .notice = notice,
+                       .token = token});
+    // Enough to start at once what is short; poll() goes on with the rest.
+    flush_streams(kStripeSize);
+    if (failure_) return *failure_;
+    return Posted::started;
+  });
 }
 
 bool TcpEndpoint::has_backlog() const noexcept { return !is_broken_ && (!chunks_.empty() || !writes_.empty()); }
@@ -113,13 +125,24 @@ bool TcpEndpoint::is_all_sent() const noexcept { return chunks_.empty() && write
 
 void TcpEndpoint::flush() noexcept {
   if (failure_) return;
-  if (has_backlog()) {
-    for (std::size_t i = 0; i < streams_.size() && !failure_; ++i) flush_stream(i, kPollBudget);
+  if (has_backlog()) flush_streams(kPollBudget);
+  if (!is_closing_ || is_shut_ || failure_ || !is_all_sent()) return;
+  try {
+    end_sending();
+  } catch (const std::bad_alloc&) {
+    fail_sending(out_of_memory());
   }
-  if (is_closing_ && !is_shut_ && !failure_ && is_all_sent()) end_sending();
 }
 
-void TcpEndpoint::flush_stream(std::size_t index, std::uint64_t budget) noexcept {
+void TcpEndpoint::flush_streams(std::uint64_t budget) noexcept {
+  try {
+    for (std::size_t i = 0; i < streams_.size() && !failure_; ++i) flush_stream(i, budget);
+  } catch (const std::bad_alloc&) {
+    fail_sending(out_of_memory());  // A write may have been sent whose end could not be noted.
+  }
+}
+
+void TcpEndpoint::flush_stream(std::size_t index, std::uint64_t budget) {
   Stream& stream = streams_[index];
   const std::uint64_t end = bytes_sent_ + budget;
   while (bytes_sent_ < end && !failure_) {
@@ -132,7 +155,7 @@ void TcpEndpoint::flush_stream(std::size_t index, std::uint64_t budget) noexcept
   }
 }
 
-TcpEndpoint::Progress TcpEndpoint::send_chunks(Stream& stream) noexcept {
+TcpEndpoint::Progress TcpEndpoint::send_chunks(Stream& stream) {
   std::array<iovec, 8> parts;
   std::size_t count = 0;
   std::size_t wanted = 0;
@@ -163,7 +186,7 @@ TcpEndpoint::Progress TcpEndpoint::send_chunks(Stream& stream) noexcept {
   return is_all ? Progress::moved : Progress::stuck;
 }
 
-bool TcpEndpoint::take_stripe(std::size_t stream_index) noexcept {
+bool TcpEndpoint::take_stripe(std::size_t stream_index) {
   if (writes_handed_out_ == writes_.size()) return false;
   Write& write = writes_[writes_handed_out_];
   // The first stripe goes where the peer always reads, and tells it to read the others.
@@ -193,7 +216,7 @@ bool TcpEndpoint::take_stripe(std::size_t stream_index) noexcept {
   return true;
 }
 
-TcpEndpoint::Progress TcpEndpoint::send_stripe(Stream& stream) noexcept {
+TcpEndpoint::Progress TcpEndpoint::send_stripe(Stream& stream) {
   Stripe& stripe = *stream.sending;
   const Write& write = writes_[stripe.write_id - first_write_id_];
   // Looked up each time: a region that was released meanwhile must not be read.
@@ -222,7 +245,7 @@ TcpEndpoint::Progress TcpEndpoint::send_stripe(Stream& stream) noexcept {
   return Progress::moved;
 }
 
-void TcpEndpoint::finish_stripe(const Stripe& stripe) noexcept {
+void TcpEndpoint::finish_stripe(const Stripe& stripe) {
   Write& write = writes_[stripe.write_id - first_write_id_];
   --write.stripes_open;
   if (!write.is_handed_out || write.stripes_open > 0) return;
@@ -235,7 +258,7 @@ void TcpEndpoint::finish_stripe(const Stripe& stripe) noexcept {
   }
 }
 
-void TcpEndpoint::end_sending() noexcept {
+void TcpEndpoint::end_sending() {
   if (!is_close_sent_) {
     is_close_sent_ = true;
     const FrameWire frame{.kind = FrameKind::close};
@@ -270,16 +293,55 @@ std::uint64_t TcpEndpoint::bytes_unacknowledged() const noexcept {
   return sum;
 }
 
-void TcpEndpoint::fail_sending(Error cause) noexcept {
-  if (!failure_) {
-    failure_ = cause.about(peer_);
-    log::info("the link {} broke: {}", description_, failure_->message());
+void TcpEndpoint::look_for_silence(Nanos now, Nanos limit) noexcept {
+  if (is_broken_) return;
+  for (Stream& stream : streams_) {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    const bool is_known =
+        stream.fd.is_open() && ::getsockopt(stream.fd.get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+    if (!is_known || info.tcpi_unacked == 0) {  // A peer without room is probed, and not waited for in this way.
+      stream.waiting_since.reset();
+      continue;
+    }
+    if (!stream.waiting_since) stream.waiting_since = now;
+    const Nanos last_heard = now - std::chrono::milliseconds(info.tcpi_last_ack_recv);
+    if (last_heard > *stream.waiting_since) stream.waiting_since = last_heard;
+    if (now - *stream.waiting_since < limit) continue;
+    const auto text = or_out_of_memory([&]() -> Status {
+      return Error::from_errno(ErrorCode::peer_failed,
+                               fmt::format("the host of {} has acknowledged nothing for {}", peer_text(),
+                                           format_duration(now - *stream.waiting_since)),
+                               ETIMEDOUT, "Look whether it runs, and at the cable and the switches between");
+    });
+    return fail(text.error());
   }
+}
+
+void TcpEndpoint::fail_sending(Error cause) noexcept {
+  keep_failure(cause);
+  drop_backlog();
+}
+
+void TcpEndpoint::drop_backlog() noexcept {
   for (Stream& stream : streams_) stream.sending.reset();
   chunks_.clear();
   chunk_bytes_ = 0;
   writes_.clear();
   writes_handed_out_ = 0;
+}
+
+void TcpEndpoint::revoke(std::string_view /*why*/) noexcept {
+  if (failure_ || is_closing_) return;
+  flush();
+  if (failure_ || is_all_sent()) return;
+  // Nobody may ever hand the rest over. Without it, the peer reads what its side of the connection holds, and then the
+  // end.
+  drop_backlog();
+  is_closing_ = is_shut_ = true;
+  for (Stream& stream : streams_) {
+    if (stream.fd.is_open()) (void)::shutdown(stream.fd.get(), SHUT_WR);
+  }
 }
 
 }  // namespace weft::transport::tcp

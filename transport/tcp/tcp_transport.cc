@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/out_of_memory.h"
 #include "base/random.h"
 
 namespace weft::transport::tcp {
@@ -18,6 +19,11 @@ namespace {
 
 /// Up to so many peers one recv for each costs less than asking epoll first.
 constexpr std::size_t kPollAllMax = 4;
+
+/// How often the kernel is asked for silent peers: rarely against the time that it is about.
+constexpr Nanos kLookInterval = std::chrono::seconds(1);
+/// The clock is read once in so many polls, each of which is a system call at least.
+constexpr std::uint32_t kPollsPerLook = 64;
 
 timespec to_timespec(Nanos time) noexcept {
   return {.tv_sec = time.count() / 1'000'000'000, .tv_nsec = time.count() % 1'000'000'000};
@@ -131,10 +137,12 @@ Endpoint* TcpTransport::endpoint(Rank peer) noexcept {
 
 Result<Registration> TcpTransport::register_memory(std::byte* base, std::uint64_t size_bytes,
                                                    device::MemoryKind kind) noexcept {
-  if (!device::is_cpu_accessible(kind)) {
-    return Error{ErrorCode::unsupported, "tcp moves host memory only; device memory goes through a host buffer"};
-  }
-  return regions_.add(base, size_bytes, kind);
+  return or_out_of_memory([&]() -> Result<Registration> {
+    if (!device::is_cpu_accessible(kind)) {
+      return Error{ErrorCode::unsupported, "tcp moves host memory only; device memory goes through a host buffer"};
+    }
+    return regions_.add(base, size_bytes, kind);
+  });
 }
 
 void TcpTransport::release_memory(const Registration& registration) noexcept {
@@ -144,6 +152,7 @@ void TcpTransport::release_memory(const Registration& registration) noexcept {
 std::size_t TcpTransport::poll(std::span<Completion> out) noexcept {
   std::size_t count = 0;
   if (links_.empty()) return 0;
+  if (++num_polls_ % kPollsPerLook == 0) look_for_silence_seldom();
   first_link_ = first_link_ + 1 < links_.size() ? first_link_ + 1 : 0;
   const bool polls_all = links_.size() <= kPollAllMax;
   if (!polls_all) find_due_links();
@@ -157,6 +166,13 @@ std::size_t TcpTransport::poll(std::span<Completion> out) noexcept {
     if (!polls_all) sync_watches(index);
   }
   return count;
+}
+
+void TcpTransport::look_for_silence_seldom() noexcept {
+  const Nanos now = steady_clock().now();
+  if (now - last_look_ < std::min(kLookInterval, options_.silence_max / 8)) return;
+  last_look_ = now;
+  for (Link& link : links_) link.endpoint->look_for_silence(now, options_.silence_max);
 }
 
 void TcpTransport::find_due_links() noexcept {
@@ -173,7 +189,11 @@ void TcpTransport::sync_watches(std::size_t index) noexcept {
     link.watched.clear();  // A closed socket has left epoll by itself.
   }
   std::vector<TcpEndpoint::Watch> wanted;
-  link.endpoint->collect_watches(wanted);
+  try {
+    link.endpoint->collect_watches(wanted);
+  } catch (const std::bad_alloc&) {
+    return;  // What is watched stays; a sleeper wakes now and then and tries again.
+  }
   if (wanted == link.watched) return;
   const auto fd_is = [](int fd) { return [fd](const TcpEndpoint::Watch& watch) { return watch.fd == fd; }; };
   for (const auto& old : link.watched) {
@@ -191,6 +211,7 @@ void TcpTransport::sync_watches(std::size_t index) noexcept {
 }
 
 bool TcpTransport::arm(Wake) noexcept {
+  look_for_silence_seldom();
   for (std::size_t i = 0; i < links_.size(); ++i) {
     if (links_[i].endpoint->has_work()) return false;
     sync_watches(i);

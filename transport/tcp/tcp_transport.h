@@ -38,6 +38,7 @@ class TcpTransport final : public Transport {
   };
 
   void find_due_links() noexcept;
+  void look_for_silence_seldom() noexcept;
   /// Tells epoll what this link waits for.
   void sync_watches(std::size_t index) noexcept;
 
@@ -50,6 +51,8 @@ class TcpTransport final : public Transport {
   Arrivals arrivals_;
   std::vector<Link> links_;
   std::unordered_map<Rank, std::size_t> link_of_;
+  std::uint32_t num_polls_ = 0;
+  Nanos last_look_{0};
   std::size_t first_link_ = 0;  ///< Turns, so that every peer is once the first.
 };
 
