@@ -94,6 +94,26 @@ std::string json_string(std::string_view text) {
   return json += '"';
 }
 
+std::string xml_escaped(std::string_view text, std::string_view instead) {
+  std::string xml;
+  while (!text.empty()) {
+    const std::size_t size = utf8_size(text);
+    const char c = text[0];
+    switch (c) {
+      case '&': xml += "&amp;"; break;
+      case '<': xml += "&lt;"; break;
+      case '>': xml += "&gt;"; break;
+      case '"': xml += "&quot;"; break;
+      case '\'': xml += "&#39;"; break;
+      case '\n':
+      case '\t': xml += c; break;
+      default: xml += size == 0 || is_control(static_cast<unsigned char>(c)) ? instead : text.substr(0, size);
+    }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return xml;
+}
+
 std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');

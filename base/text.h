@@ -24,6 +24,10 @@ bool is_utf8(std::string_view text) noexcept;
 /// `text` as a JSON string, with its quotation marks. Bytes that are not UTF-8 become U+FFFD. Thread: any.
 std::string json_string(std::string_view text);
 
+/// `text` fit for the text and the quoted attribute values of XML and HTML. Every control character but newline and
+/// tab, and every byte that is not UTF-8, becomes `instead` (U+FFFD unless given). Thread: any.
+std::string xml_escaped(std::string_view text, std::string_view instead = "\xEF\xBF\xBD");
+
 /// How many characters must be inserted, deleted, replaced or swapped with their neighbour to turn `a` into `b`.
 /// Source: optimal string alignment distance. Cost: a.size() * b.size().
 std::size_t edit_distance(std::string_view a, std::string_view b);

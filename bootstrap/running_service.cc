@@ -15,7 +15,6 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "bootstrap/address.h"
 
 namespace weft::bootstrap {
 namespace {
@@ -32,12 +31,6 @@ constexpr auto kStopTimeout = std::chrono::seconds(1);
 constexpr auto kMustNotThrow = [](const std::exception_ptr& thrown) {
   WEFT_CHECK(thrown == nullptr, "the service's coroutines throw nothing");
 };
-
-std::string describe_remote(asio::ip::tcp::socket& socket) {
-  boost::system::error_code failure;
-  const auto remote = socket.remote_endpoint(failure);
-  return failure ? "a vanished peer" : format_host_port(remote.address().to_string(), remote.port());
-}
 
 /// The addresses of this process's services.
 struct Served {
@@ -130,7 +123,7 @@ asio::awaitable<void> RunningService::accept_all() {
 void RunningService::start_serving(asio::ip::tcp::socket socket) {
   const ConnectionId id{next_id_++};
   const auto connection = std::make_shared<Connection>(id, std::move(socket));
-  connection->remote = describe_remote(connection->stream.socket());
+  connection->remote = connection->stream.describe_remote();
   connection->stream.set_options();
   connection->deadline.expires_after(limits_.deadline);
   connection->deadline.async_wait([connection](const boost::system::error_code& failure) {

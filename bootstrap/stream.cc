@@ -14,6 +14,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "bootstrap/address.h"
+
 namespace weft::bootstrap {
 namespace {
 
@@ -124,6 +126,12 @@ asio::awaitable<Status> Stream::write(std::span<const std::byte> message) {
     if (!sent) co_return sent;
   } while (!message.empty());
   co_return Status{};
+}
+
+std::string Stream::describe_remote() const {
+  boost::system::error_code failure;
+  const auto remote = socket_.remote_endpoint(failure);
+  return failure ? "a vanished peer" : format_host_port(remote.address().to_string(), remote.port());
 }
 
 }  // namespace weft::bootstrap

@@ -42,6 +42,8 @@ class Stream {
   /// Small messages at once, and a peer whose machine died noticed within about half a minute.
   void set_options() noexcept;
   void close() noexcept;
+  /// "10.0.0.1:4000": the other side, for people.
+  [[nodiscard]] std::string describe_remote() const;
   [[nodiscard]] boost::asio::ip::tcp::socket& socket() noexcept { return socket_; }
 
  private:

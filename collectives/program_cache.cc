@@ -13,6 +13,12 @@ std::uint64_t hash_of_name(std::string_view name) noexcept {
   return hash;
 }
 
+select::Machine sliced(select::Machine machine, engine::SlicingLimits limits) noexcept {
+  machine.slice_bytes = limits.slice_bytes;
+  machine.slices_in_flight = limits.in_flight;
+  return machine;
+}
+
 constexpr std::uint64_t kOwnPlan = std::uint64_t{1} << 63;
 constexpr std::uint64_t kPointToPoint = std::uint64_t{1} << 62;
 
@@ -20,7 +26,10 @@ constexpr std::uint64_t kPointToPoint = std::uint64_t{1} << 62;
 
 ProgramCache::ProgramCache(Rank own, Shape shape, select::Machine machine, select::AlgorithmSetting setting,
                            engine::SlicingLimits limits)
-    : own_(own), shape_(shape), selector_(std::move(shape), machine, std::move(setting)), limits_(limits) {}
+    : own_(own),
+      shape_(shape),
+      selector_(std::move(shape), sliced(machine, limits), std::move(setting)),
+      limits_(limits) {}
 
 std::size_t ProgramCache::KeyHash::operator()(const Key& key) const noexcept {
   const engine::CallWire wire = key.call.to_wire(key.discriminator);

@@ -1,11 +1,6 @@
 #include "collectives/wiring.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -13,35 +8,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/wire.h"
-#include "bootstrap/interfaces.h"
-#include "transport/shm/shm_transport.h"
-#include "transport/tcp/tcp.h"
+#include "collectives/make_transport.h"
 
 namespace weft::collectives {
 namespace {
 
 using Blobs = std::vector<std::vector<std::byte>>;
-
-std::string own_host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
-
-std::string own_boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
-std::string own_memory_domain() {
-  struct stat ipc {};
-  struct stat shm {};
-  if (stat("/proc/self/ns/ipc", &ipc) != 0) ipc.st_ino = 0;
-  if (stat("/dev/shm", &shm) != 0) shm.st_dev = 0;
-  return fmt::format("ipc {}, /dev/shm on device {}", ipc.st_ino, shm.st_dev);
-}
 
 /// Settings that all ranks of a group must share, as the text that is compared.
 std::string common_settings(const Settings& settings) {
@@ -51,38 +23,6 @@ std::string common_settings(const Settings& settings) {
     text += fmt::format("{}={} ", setting_specs()[static_cast<std::size_t>(id)].name, settings.text(id));
   }
   return text;
-}
-
-std::vector<std::byte> encode(const RankRecord& record, const std::string& common) {
-  ByteWriter writer;
-  writer.number(std::uint8_t{1}).text(record.host).number(record.pid).text(record.boot_id);
-  writer.text(record.memory_domain).text(record.host_id);
-  writer.text(common).number(static_cast<std::uint32_t>(record.cores.size()));
-  for (const std::uint64_t word : record.cores) writer.number(word);
-  return std::move(writer).take();
-}
-
-struct Introduced {
-  RankRecord record;
-  std::string common;
-};
-
-Result<Introduced> decode(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes);
-  Introduced result;
-  if (reader.number<std::uint8_t>() != 1) return Error{ErrorCode::unsupported, "a rank runs another version of Weft"};
-  result.record.host = reader.text();
-  result.record.pid = reader.number<std::uint32_t>();
-  result.record.boot_id = reader.text();
-  result.record.memory_domain = reader.text();
-  result.record.host_id = reader.text();
-  result.common = reader.text();
-  constexpr std::uint32_t kWordsMax = 1024;  // 65536 cores.
-  const auto words = reader.number<std::uint32_t>();
-  if (words > kWordsMax) return Error{ErrorCode::malformed, "a rank's introduction names too many cores"};
-  for (std::uint32_t i = 0; i < words; ++i) result.record.cores.push_back(reader.number<std::uint64_t>());
-  WEFT_TRY(reader.finish("a rank's introduction"));
-  return result;
 }
 
 std::vector<std::string> split_list(const std::string& text) {
@@ -135,19 +75,12 @@ class Connector {
   }
 
   Status introduce() {
-    RankRecord own;
-    own.host = own_host_name();
-    own.pid = static_cast<std::uint32_t>(getpid());
-    own.boot_id = own_boot_id();
-    own.memory_domain = own_memory_domain();
-    own.host_id = settings_.text(Setting::host_id);
-    const CoreSet cores = CoreSet::of_this_thread();
-    own.cores.assign(cores.words().begin(), cores.words().end());
-    const std::string common = common_settings(settings_);
-    WEFT_TRY_ASSIGN(const Blobs blobs, session_.all_gather(group_, "introduction", encode(own, common), deadline_));
+    const std::vector<std::byte> own =
+        encode({own_record(settings_.text(Setting::host_id)), common_settings(settings_)});
+    WEFT_TRY_ASSIGN(const Blobs blobs, session_.all_gather(group_, "introduction", own, deadline_));
     std::vector<std::string> commons;
     for (const auto& blob : blobs) {
-      WEFT_TRY_ASSIGN(Introduced introduced, decode(blob));
+      WEFT_TRY_ASSIGN(Introduction introduced, decode_introduction(blob));
       wiring_.ranks.push_back(std::move(introduced.record));
       commons.push_back(std::move(introduced.common));
     }
@@ -188,43 +121,6 @@ class Connector {
     return ranks;
   }
 
-  Result<std::unique_ptr<transport::Transport>> make(const std::string& name, std::size_t num_candidates) {
-    if (name == "shm") {
-      transport::shm::ShmOptions options;
-      options.rank = Rank{own_};
-      options.num_local_ranks = static_cast<std::uint32_t>(num_candidates + 1);
-      const std::string& copy = settings_.text(Setting::shm_copy);
-      if (copy == "staging") options.plain_copy = transport::shm::PlainCopy::staging;
-      if (copy == "readv") options.plain_copy = transport::shm::PlainCopy::readv;
-      return transport::shm::make_shm_transport(options);
-    }
-    transport::tcp::TcpOptions options;
-    options.rank = Rank{own_};
-    options.secret = session_.secret().derive(fmt::format("tcp {}", group_.id));
-    WEFT_TRY_ASSIGN(options.listen_on, tcp_addresses());
-    options.streams = static_cast<std::uint32_t>(std::max<std::int64_t>(1, settings_.integer(Setting::tcp_streams)));
-    options.silence_max = std::min(options.silence_max, settings_.duration(Setting::timeout));
-    options.socket_buffer_bytes = settings_.bytes(Setting::tcp_buffer);
-    return transport::tcp::create_tcp(options);
-  }
-
-  /// WEFT_INTERFACE's, if it is set; else the address by which this rank reaches the service, then the other ordinary
-  /// ones.
-  Result<std::vector<std::string>> tcp_addresses() {
-    std::vector<std::string> addresses;
-    if (!settings_.is_set(Setting::interface)) addresses.push_back(session_.local_address());
-    WEFT_TRY_ASSIGN(const auto existing, bootstrap::list_interfaces());
-    WEFT_TRY_ASSIGN(const auto selected, bootstrap::select_interfaces(existing, settings_.text(Setting::interface)));
-    const bool is_loopback_job = !addresses.empty() && addresses.front().starts_with("127.");
-    if (is_loopback_job) return addresses;  // Whoever meets on loopback stays there: nothing else is opened.
-    for (const auto& interface : selected) {
-      if (std::find(addresses.begin(), addresses.end(), interface.address) == addresses.end()) {
-        addresses.push_back(interface.address);
-      }
-    }
-    return addresses;
-  }
-
   /// All ranks take part in every exchange, also those that have nothing to connect.
   Status try_transport(const std::string& name) {
     const std::vector<std::uint32_t> wanted = candidates(name);
@@ -236,7 +132,7 @@ class Connector {
     ByteWriter offer;
     std::string why_not;
     if (!wanted.empty()) {
-      auto result = make(name, wanted.size());
+      auto result = make_transport(name, wanted.size(), session_, group_, settings_);
       if (result) {
         made = std::move(*result);
       } else {
@@ -392,10 +288,7 @@ Result<Wiring> connect_group(bootstrap::Session& session, const bootstrap::Group
 
 Wiring lone_wiring() {
   Wiring wiring;
-  RankRecord own;
-  own.host = own_host_name();
-  own.pid = static_cast<std::uint32_t>(getpid());
-  wiring.ranks.push_back(std::move(own));
+  wiring.ranks.push_back(own_record({}));
   wiring.links.resize(1);
   wiring.links[0].name = "rank 0";
   wiring.reports.resize(1);

@@ -11,21 +11,11 @@
 #include "base/spin.h"
 #include "bootstrap/session.h"
 #include "collectives/engine/engine.h"
+#include "collectives/rank_record.h"
 #include "collectives/shape.h"
 #include "transport/transport.h"
 
 namespace weft::collectives {
-
-/// What is known of one rank of a group.
-struct RankRecord {
-  std::string host;  ///< For people; nothing is decided by it.
-  std::uint32_t pid = 0;
-  std::string boot_id;  ///< Of the running kernel.
-  /// The IPC name space and the device of /dev/shm: who gave processes different ones wants them apart, as hosts are.
-  std::string memory_domain;
-  std::string host_id;  ///< WEFT_HOST_ID: ranks with different ones never try to share memory.
-  std::vector<std::uint64_t> cores;
-};
 
 /// How this rank reaches one peer, and why not in a better way.
 struct PairReport {

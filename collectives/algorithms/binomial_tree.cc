@@ -145,36 +145,20 @@ Result<Plan> scatter(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::barrier:
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::gather:
-    case Collective::scatter: return is_sound(request);
-    default: return false;
-  }
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kBinomialTree);
-  switch (request.contract.collective) {
-    case Collective::broadcast: return broadcast(request);
-    case Collective::reduce: return reduce(request);
-    case Collective::gather: return gather(request);
-    case Collective::scatter: return scatter(request);
-    default: return all_reduce(request);
-  }
-}
-
 }  // namespace
 
 constinit const Algorithm kBinomialTree{
     .name = "binomial_tree",
     .summary = "log2(n) rounds from or to one rank: small buffers between many ranks",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::barrier, all_reduce},
+            {Collective::broadcast, broadcast},
+            {Collective::reduce, reduce},
+            {Collective::gather, gather},
+            {Collective::scatter, scatter},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

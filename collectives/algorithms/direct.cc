@@ -1,9 +1,9 @@
-#include <array>
 #include <vector>
 
 #include "collectives/algorithms/line.h"
 #include "collectives/algorithms/rank_order.h"
 #include "collectives/algorithms/registered.h"
+#include "collectives/algorithms/rounds.h"
 
 namespace weft::collectives::algorithms {
 namespace {
@@ -41,7 +41,7 @@ Result<Plan> all_reduce(const Request& request) {
     plan.transfer(values[1], targets[0], Combine::reduce, values[0]);
     plan.transfer(values[0], targets[1], Combine::reduce, values[1]);
   } else {
-    reduce_everyone_in_order(plan, 0, ranks, values, ranks, targets);
+    reduce_everywhere_in_order(plan, 0, ranks, values, targets);
   }
   return std::move(plan).finish();
 }
@@ -53,9 +53,7 @@ Result<Plan> all_reduce(const Request& request) {
 Result<Plan> reduce(const Request& request) {
   PlanBuilder plan = start(request, kDirect);
   const std::vector<Rank> ranks = ranks_in_order(request);
-  const std::array<Rank, 1> root{request.contract.root};
-  const std::array<Location, 1> target{plan.output(root[0], 0, 0)};
-  reduce_everyone_in_order(plan, 0, ranks, inputs_of(plan, ranks, 0), root, target);
+  reduce_once_in_order(plan, 0, ranks, inputs_of(plan, ranks, 0), plan.output(request.contract.root, 0, 0));
   return std::move(plan).finish();
 }
 
@@ -66,10 +64,16 @@ Result<Plan> reduce(const Request& request) {
 Result<Plan> reduce_scatter(const Request& request) {
   PlanBuilder plan = start(request, kDirect);
   const std::vector<Rank> ranks = ranks_in_order(request);
-  for (const Rank rank : ranks) {
-    const std::array<Rank, 1> owner{rank};
-    const std::array<Location, 1> target{plan.output(rank, 0, 0)};
-    reduce_everyone_in_order(plan, 0, ranks, inputs_of(plan, ranks, rank.value()), owner, target);
+  Rounds rounds(plan, ranks);
+  for (const Rank owner : ranks) {
+    if (plan.is_kept(owner)) {
+      reduce_once_in_order(plan, 0, ranks, inputs_of(plan, ranks, owner.value()), plan.output(owner, 0, 0));
+      continue;
+    }
+    rounds.collect(owner.value(), [&](std::uint32_t turn) {
+      const Rank from = ranks[(owner.index() + 1 + turn) % ranks.size()];
+      plan.transfer(plan.input(from, owner.value(), 0), plan.new_scratch(owner, 0), Combine::overwrite);
+    });
   }
   return std::move(plan).finish();
 }
@@ -96,11 +100,12 @@ Result<Plan> broadcast(const Request& request) {
 Result<Plan> all_gather(const Request& request) {
   PlanBuilder plan = start(request, kDirect);
   const Line line(request.shape);
+  Rounds rounds(plan, line);
   for (std::uint32_t distance = 1; distance < line.size(); ++distance) {
-    for (std::uint32_t i = 0; i < line.size(); ++i) {
+    rounds.shift(distance, [&](std::uint32_t i) {
       const Rank rank = line.at(i);
       plan.transfer(plan.input(rank, 0, 0), plan.output(line.at(i + distance), rank.value(), 0), Combine::overwrite);
-    }
+    });
   }
   for (const Rank rank : ranks_in_order(request)) {
     plan.copy(plan.input(rank, 0, 0), plan.output(rank, rank.value(), 0));
@@ -147,12 +152,13 @@ Result<Plan> scatter(const Request& request) {
 Result<Plan> all_to_all(const Request& request) {
   PlanBuilder plan = start(request, kDirect);
   const Line line(request.shape);
+  Rounds rounds(plan, line);
   for (std::uint32_t distance = 1; distance < line.size(); ++distance) {
-    for (std::uint32_t i = 0; i < line.size(); ++i) {
+    rounds.shift(distance, [&](std::uint32_t i) {
       const Rank rank = line.at(i);
       const Rank peer = line.at(i + distance);
       plan.transfer(plan.input(rank, peer.value(), 0), plan.output(peer, rank.value(), 0), Combine::overwrite);
-    }
+    });
   }
   for (const Rank rank : ranks_in_order(request)) {
     plan.copy(plan.input(rank, rank.value(), 0), plan.output(rank, rank.value(), 0));
@@ -160,31 +166,23 @@ Result<Plan> all_to_all(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept { return is_sound(request); }
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kDirect);
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::barrier: return all_reduce(request);
-    case Collective::reduce: return reduce(request);
-    case Collective::broadcast: return broadcast(request);
-    case Collective::all_gather: return all_gather(request);
-    case Collective::reduce_scatter: return reduce_scatter(request);
-    case Collective::gather: return gather(request);
-    case Collective::scatter: return scatter(request);
-    case Collective::all_to_all: return all_to_all(request);
-  }
-  return cannot_plan(request, kDirect);
-}
-
 }  // namespace
 
 constinit const Algorithm kDirect{
     .name = "direct",
     .summary = "one round, everyone to everyone: small buffers, few ranks; reduces in rank order",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::barrier, all_reduce},
+            {Collective::reduce, reduce},
+            {Collective::broadcast, broadcast},
+            {Collective::all_gather, all_gather},
+            {Collective::reduce_scatter, reduce_scatter},
+            {Collective::gather, gather},
+            {Collective::scatter, scatter},
+            {Collective::all_to_all, all_to_all},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

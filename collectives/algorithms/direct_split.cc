@@ -1,5 +1,6 @@
 #include "collectives/algorithms/line.h"
 #include "collectives/algorithms/registered.h"
+#include "collectives/algorithms/rounds.h"
 
 namespace weft::collectives::algorithms {
 namespace {
@@ -21,30 +22,22 @@ Result<Plan> all_reduce(const Request& request) {
   const std::uint32_t n = line.size();
   PlanBuilder plan = start(request, kDirectSplit, n);
   if (n == 1) plan.copy(plan.input(Rank{0}, 0, 0), plan.output(Rank{0}, 0, 0));
+  Rounds rounds(plan, line);
   // By distance, so that no two ranks begin with the same peer.
   for (std::uint32_t distance = 1; distance < n; ++distance) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    rounds.shift(distance, [&](std::uint32_t i) {
       const Rank owner = line.at(i);
       const plan::Location sum = plan.output(owner, 0, i);
       plan.transfer(plan.input(line.at(i + distance), 0, i), sum, Combine::reduce,
                     distance == 1 ? plan.input(owner, 0, i) : sum);
-    }
+    });
   }
   for (std::uint32_t distance = 1; distance < n; ++distance) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    rounds.shift(distance, [&](std::uint32_t i) {
       plan.transfer(plan.output(line.at(i), 0, i), plan.output(line.at(i + distance), 0, i), Combine::overwrite);
-    }
+    });
   }
   return std::move(plan).finish();
-}
-
-bool can_plan(const Request& request) noexcept {
-  return request.contract.collective == Collective::all_reduce && is_sound(request);
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kDirectSplit);
-  return all_reduce(request);
 }
 
 }  // namespace
@@ -52,8 +45,7 @@ Result<Plan> make_plan(const Request& request) {
 constinit const Algorithm kDirectSplit{
     .name = "direct_split",
     .summary = "least bytes in two rounds: medium and large buffers between ranks that all reach each other quickly",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders = {{Collective::all_reduce, all_reduce}},
 };
 
 }  // namespace weft::collectives::algorithms

@@ -118,23 +118,16 @@ Result<Plan> reduce_scatter(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  const Collective collective = request.contract.collective;
-  return (collective == Collective::all_reduce || collective == Collective::reduce_scatter) && is_sound(request);
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kHalvingDoubling);
-  return request.contract.collective == Collective::all_reduce ? all_reduce(request) : reduce_scatter(request);
-}
-
 }  // namespace
 
 constinit const Algorithm kHalvingDoubling{
     .name = "halving_doubling",
     .summary = "least bytes in 2 log2(n) rounds: medium buffers between many ranks, best for powers of two",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::reduce_scatter, reduce_scatter},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

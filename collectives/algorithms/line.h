@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,12 +19,15 @@ class Line {
     }
   }
   /// The same row, begun at `first`.
-  Line(const Shape& shape, Rank first) : Line(shape) {
-    while (ranks_[first_] != first) ++first_;
-  }
+  Line(const Shape& shape, Rank first) : Line(shape) { first_ = position_of(first); }
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }
   [[nodiscard]] Rank at(std::uint32_t position) const noexcept { return ranks_[(first_ + position) % ranks_.size()]; }
+  /// Where the rank is.
+  [[nodiscard]] std::uint32_t position_of(Rank rank) const noexcept {
+    const auto index = static_cast<std::uint32_t>(std::ranges::find(ranks_, rank) - ranks_.begin());
+    return (index + size() - first_) % size();
+  }
   /// The rank `hops` positions before `position`; hops <= size().
   [[nodiscard]] Rank behind(std::uint32_t position, std::uint32_t hops) const noexcept {
     return at(position + size() - hops);

@@ -2,6 +2,7 @@
 
 #include "collectives/algorithms/line.h"
 #include "collectives/algorithms/registered.h"
+#include "collectives/algorithms/rounds.h"
 
 namespace weft::collectives::algorithms {
 namespace {
@@ -16,6 +17,12 @@ std::uint32_t sender_to(std::uint32_t position, std::uint32_t round, std::uint32
   return std::has_single_bit(n) ? position ^ round : (position + round) % n;
 }
 
+/// make(i), in which position i receives, for all positions.
+template <class Make>
+void make_round(Rounds& rounds, std::uint32_t round, std::uint32_t n, const Make& make) {
+  std::has_single_bit(n) ? rounds.exchange(round, make) : rounds.shift(round, make);
+}
+
 /// Exchanges blocks with one peer after the other.
 ///
 /// Shape:  output block r is rank r's input block `rank`.
@@ -25,12 +32,13 @@ Result<Plan> all_to_all(const Request& request) {
   const Line line(request.shape);
   const std::uint32_t n = line.size();
   PlanBuilder plan = start(request, kPairwise);
+  Rounds rounds(plan, line);
   for (std::uint32_t round = 1; round < n; ++round) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    make_round(rounds, round, n, [&](std::uint32_t i) {
       const Rank to = line.at(i);
       const Rank from = line.at(sender_to(i, round, n));
       plan.transfer(plan.input(from, to.value(), 0), plan.output(to, from.value(), 0), Combine::overwrite);
-    }
+    });
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     const Rank rank = line.at(i);
@@ -48,26 +56,17 @@ Result<Plan> reduce_scatter(const Request& request) {
   const Line line(request.shape);
   const std::uint32_t n = line.size();
   PlanBuilder plan = start(request, kPairwise);
+  Rounds rounds(plan, line);
   if (n == 1) plan.copy(plan.input(Rank{0}, 0, 0), plan.output(Rank{0}, 0, 0));
   for (std::uint32_t round = 1; round < n; ++round) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    make_round(rounds, round, n, [&](std::uint32_t i) {
       const Rank owner = line.at(i);
       const plan::Location sum = plan.output(owner, 0, 0);
       plan.transfer(plan.input(line.at(sender_to(i, round, n)), owner.value(), 0), sum, Combine::reduce,
                     round == 1 ? plan.input(owner, owner.value(), 0) : sum);
-    }
+    });
   }
   return std::move(plan).finish();
-}
-
-bool can_plan(const Request& request) noexcept {
-  const Collective collective = request.contract.collective;
-  return (collective == Collective::all_to_all || collective == Collective::reduce_scatter) && is_sound(request);
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kPairwise);
-  return request.contract.collective == Collective::all_to_all ? all_to_all(request) : reduce_scatter(request);
 }
 
 }  // namespace
@@ -75,8 +74,11 @@ Result<Plan> make_plan(const Request& request) {
 constinit const Algorithm kPairwise{
     .name = "pairwise",
     .summary = "one peer at a time, least bytes, no scratch: large blocks",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_to_all, all_to_all},
+            {Collective::reduce_scatter, reduce_scatter},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

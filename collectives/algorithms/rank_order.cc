@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "collectives/algorithms/rounds.h"
+
 namespace weft::collectives::algorithms {
 
 using plan::Combine;
@@ -24,26 +26,39 @@ void reduce_in_order(PlanBuilder& plan, Rank rank, std::uint32_t part, std::span
   }
 }
 
-void reduce_everyone_in_order(PlanBuilder& plan, std::uint32_t part, std::span<const Rank> members,
-                              std::span<const Location> values, std::span<const Rank> receivers,
-                              std::span<const Location> targets) {
-  const std::size_t n = members.size();
-  std::vector<std::vector<Location>> terms(receivers.size());
-  std::vector<std::size_t> position(receivers.size());
-  for (std::size_t i = 0; i < receivers.size(); ++i) {
-    terms[i].resize(n);
-    position[i] = static_cast<std::size_t>(std::ranges::find(members, receivers[i]) - members.begin());
-    terms[i][position[i]] = values[position[i]];
+void reduce_everywhere_in_order(PlanBuilder& plan, std::uint32_t part, std::span<const Rank> members,
+                                std::span<const Location> values, std::span<const Location> targets) {
+  const auto n = static_cast<std::uint32_t>(members.size());
+  std::vector<std::vector<Location>> terms(n);  // Of the members that are kept.
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (plan.is_kept(members[i])) terms[i].assign(values.begin(), values.end());
   }
   // By distance, so that no two members start with the same receiver.
-  for (std::size_t distance = 1; distance < n; ++distance) {
-    for (std::size_t i = 0; i < receivers.size(); ++i) {
-      const std::size_t from = (position[i] + distance) % n;
-      terms[i][from] = plan.new_scratch(receivers[i], part);
-      plan.transfer(values[from], terms[i][from], Combine::overwrite);
-    }
+  Rounds rounds(plan, members);
+  for (std::uint32_t distance = 1; distance < n; ++distance) {
+    rounds.shift(distance, [&](std::uint32_t i) {
+      const std::uint32_t from = (i + distance) % n;
+      const Location arrived = plan.new_scratch(members[i], part);
+      plan.transfer(values[from], arrived, Combine::overwrite);
+      if (!terms[i].empty()) terms[i][from] = arrived;
+    });
   }
-  for (std::size_t i = 0; i < receivers.size(); ++i) reduce_in_order(plan, receivers[i], part, terms[i], targets[i]);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (!terms[i].empty()) reduce_in_order(plan, members[i], part, terms[i], targets[i]);
+  }
+}
+
+void reduce_once_in_order(PlanBuilder& plan, std::uint32_t part, std::span<const Rank> members,
+                          std::span<const Location> values, Location target) {
+  const std::size_t n = members.size();
+  const auto position = static_cast<std::size_t>(std::ranges::find(members, target.rank) - members.begin());
+  std::vector<Location> terms(values.begin(), values.end());
+  for (std::size_t distance = 1; distance < n; ++distance) {
+    const std::size_t from = (position + distance) % n;
+    terms[from] = plan.new_scratch(target.rank, part);
+    plan.transfer(values[from], terms[from], Combine::overwrite);
+  }
+  reduce_in_order(plan, target.rank, part, terms, target);
 }
 
 }  // namespace weft::collectives::algorithms

@@ -14,12 +14,14 @@ namespace weft::collectives::algorithms {
 void reduce_in_order(plan::PlanBuilder& plan, Rank rank, std::uint32_t part, std::span<const plan::Location> terms,
                      plan::Location target);
 
-/// Every one of `members` sends its `values` entry to every one of `receivers` (members themselves), which reduce all
-/// of them in the order of `members` into their `targets` entry. One round: everything is sent at once. Shape:
-/// values[i] belongs to members[i], targets[i] to receivers[i]; all have the size of `part`. Memory: every receiver
-/// needs a scratch chunk per other member, so that a target may be a value that is being sent.
-void reduce_everyone_in_order(plan::PlanBuilder& plan, std::uint32_t part, std::span<const Rank> members,
-                              std::span<const plan::Location> values, std::span<const Rank> receivers,
-                              std::span<const plan::Location> targets);
+/// Every one of `members` sends its `values` entry to every other, and all of them reduce all of them in the order of
+/// `members` into their `targets` entry. One round: everything is sent at once.
+/// Shape:  values[i] and targets[i] belong to members[i]; all have the size of `part`.
+/// Memory: a member needs a scratch chunk per other member, so that a target may be a value that is being sent.
+void reduce_everywhere_in_order(plan::PlanBuilder& plan, std::uint32_t part, std::span<const Rank> members,
+                                std::span<const plan::Location> values, std::span<const plan::Location> targets);
+/// The same at one member only, the one that `target` belongs to.
+void reduce_once_in_order(plan::PlanBuilder& plan, std::uint32_t part, std::span<const Rank> members,
+                          std::span<const plan::Location> values, plan::Location target);
 
 }  // namespace weft::collectives::algorithms

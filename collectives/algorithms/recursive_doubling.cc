@@ -114,27 +114,17 @@ Result<Plan> all_gather(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::barrier:
-    case Collective::all_gather: return is_sound(request);
-    default: return false;
-  }
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kRecursiveDoubling);
-  return request.contract.collective == Collective::all_gather ? all_gather(request) : all_reduce(request);
-}
-
 }  // namespace
 
 constinit const Algorithm kRecursiveDoubling{
     .name = "recursive_doubling",
     .summary = "log2(n) rounds: small buffers between many ranks",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::barrier, all_reduce},
+            {Collective::all_gather, all_gather},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

@@ -4,6 +4,7 @@
 
 #include "collectives/algorithms/line.h"
 #include "collectives/algorithms/registered.h"
+#include "collectives/algorithms/rounds.h"
 
 namespace weft::collectives::algorithms {
 namespace {
@@ -22,24 +23,25 @@ Result<Plan> all_reduce(const Request& request) {
   const Line ring(request.shape);
   const std::uint32_t n = ring.size();
   PlanBuilder plan = start(request, kRing, n);
+  Rounds rounds(plan, ring);
   if (n == 1) plan.copy(plan.input(Rank{0}, 0, 0), plan.output(Rank{0}, 0, 0));
 
   // At `hop`, a rank forwards the part that began `hop` ranks behind it.
   for (std::uint32_t hop = 0; hop + 1 < n; ++hop) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    rounds.shift(1, [&](std::uint32_t i) {
       const Rank rank = ring.at(i);
       const Rank next = ring.at(i + 1);
       const std::uint32_t part = (i + n - hop) % n;
       const Location from = hop == 0 ? plan.input(rank, 0, part) : plan.output(rank, 0, part);
       plan.transfer(from, plan.output(next, 0, part), Combine::reduce, plan.input(next, 0, part));
-    }
+    });
   }
   // Each position now owns the finished part that carries its right neighbour's number.
   for (std::uint32_t hop = 0; hop + 1 < n; ++hop) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    rounds.shift(1, [&](std::uint32_t i) {
       const std::uint32_t part = (i + 1 + n - hop) % n;
       plan.transfer(plan.output(ring.at(i), 0, part), plan.output(ring.at(i + 1), 0, part), Combine::overwrite);
-    }
+    });
   }
   return std::move(plan).finish();
 }
@@ -53,6 +55,7 @@ Result<Plan> reduce_scatter(const Request& request) {
   const Line ring(request.shape);
   const std::uint32_t n = ring.size();
   PlanBuilder plan = start(request, kRing);
+  Rounds rounds(plan, ring);
   if (n == 1) plan.copy(plan.input(Rank{0}, 0, 0), plan.output(Rank{0}, 0, 0));
 
   // Two scratch chunks by turns: while one is being sent, the other takes what arrives.
@@ -61,13 +64,13 @@ Result<Plan> reduce_scatter(const Request& request) {
     for (std::uint32_t i = 0; i < n; ++i) scratch[turn].push_back(plan.new_scratch(ring.at(i), 0));
   }
   for (std::uint32_t hop = 0; hop + 1 < n; ++hop) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    rounds.shift(1, [&](std::uint32_t i) {
       const Rank next = ring.at(i + 1);
       const std::uint32_t block = ring.behind(i, hop + 1).value();
       const Location from = hop == 0 ? plan.input(ring.at(i), block, 0) : scratch[(hop - 1) % 2][i];
       const Location to = hop + 2 == n ? plan.output(next, 0, 0) : scratch[hop % 2][(i + 1) % n];
       plan.transfer(from, to, Combine::reduce, plan.input(next, block, 0));
-    }
+    });
   }
   return std::move(plan).finish();
 }
@@ -81,13 +84,14 @@ Result<Plan> all_gather(const Request& request) {
   const Line ring(request.shape);
   const std::uint32_t n = ring.size();
   PlanBuilder plan = start(request, kRing);
+  Rounds rounds(plan, ring);
   for (std::uint32_t hop = 0; hop + 1 < n; ++hop) {
-    for (std::uint32_t i = 0; i < n; ++i) {
+    rounds.shift(1, [&](std::uint32_t i) {
       const Rank rank = ring.at(i);
       const std::uint32_t block = ring.behind(i, hop).value();
       const Location from = hop == 0 ? plan.input(rank, 0, 0) : plan.output(rank, block, 0);
       plan.transfer(from, plan.output(ring.at(i + 1), block, 0), Combine::overwrite);
-    }
+    });
   }
   for (std::uint32_t i = 0; i < n; ++i) {
     plan.copy(plan.input(ring.at(i), 0, 0), plan.output(ring.at(i), ring.at(i).value(), 0));
@@ -145,35 +149,19 @@ Result<Plan> reduce(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::broadcast:
-    case Collective::reduce: return is_sound(request);
-    default: return false;
-  }
-}
-
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kRing);
-  switch (request.contract.collective) {
-    case Collective::all_reduce: return all_reduce(request);
-    case Collective::reduce_scatter: return reduce_scatter(request);
-    case Collective::all_gather: return all_gather(request);
-    case Collective::broadcast: return broadcast(request);
-    default: return reduce(request);
-  }
-}
-
 }  // namespace
 
 constinit const Algorithm kRing{
     .name = "ring",
     .summary = "least bytes for each rank and no incast: large buffers, many ranks, links of equal speed",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::reduce_scatter, reduce_scatter},
+            {Collective::all_gather, all_gather},
+            {Collective::broadcast, broadcast},
+            {Collective::reduce, reduce},
+        },
 };
 
 }  // namespace weft::collectives::algorithms

@@ -105,7 +105,7 @@ std::vector<Location> reduce_to_leaders(PlanBuilder& plan, const Shape& shape, c
     std::vector<Location> inputs;
     for (const Rank rank : members) inputs.push_back(plan.input(rank, 0, 0));
     values.push_back(plan.new_scratch(leader, 0));
-    reduce_everyone_in_order(plan, 0, members, inputs, std::vector<Rank>{leader}, std::vector<Location>{values.back()});
+    reduce_once_in_order(plan, 0, members, inputs, values.back());
   }
   return values;
 }
@@ -129,7 +129,7 @@ Result<Plan> all_reduce_by_leaders(const Request& request) {
   const std::vector<Location> values = reduce_to_leaders(plan, request.shape, leaders);
   std::vector<Location> outputs;
   for (const Rank leader : leaders) outputs.push_back(plan.output(leader, 0, 0));
-  reduce_everyone_in_order(plan, 0, leaders, values, leaders, outputs);
+  reduce_everywhere_in_order(plan, 0, leaders, values, outputs);
   for (const Rank leader : leaders) broadcast_inside(plan, request.shape, leader, plan.output(leader, 0, 0));
   return std::move(plan).finish();
 }
@@ -142,9 +142,7 @@ Result<Plan> reduce(const Request& request) {
   PlanBuilder plan = start(request, kTwoLevel);
   const std::vector<Rank> leaders = leaders_of(request);
   const std::vector<Location> values = reduce_to_leaders(plan, request.shape, leaders);
-  const Rank root = request.contract.root;
-  reduce_everyone_in_order(plan, 0, leaders, values, std::vector<Rank>{root},
-                           std::vector<Location>{plan.output(root, 0, 0)});
+  reduce_once_in_order(plan, 0, leaders, values, plan.output(request.contract.root, 0, 0));
   return std::move(plan).finish();
 }
 
@@ -207,28 +205,15 @@ Result<Plan> all_gather(const Request& request) {
   return std::move(plan).finish();
 }
 
-bool can_plan(const Request& request) noexcept {
-  const std::uint32_t hosts = request.shape.num_hosts();
-  if (!is_sound(request) || hosts < 2 || hosts == request.shape.ranks().value()) return false;
-  switch (request.contract.collective) {
-    case Collective::all_reduce:
-    case Collective::barrier:
-    case Collective::reduce:
-    case Collective::broadcast: return true;
-    case Collective::all_gather: return request.shape.is_uniform();
-    default: return false;
-  }
+/// By parts where every host has as many ranks.
+Result<Plan> all_reduce(const Request& request) {
+  return request.shape.is_uniform() ? all_reduce_by_parts(request) : all_reduce_by_leaders(request);
 }
 
-Result<Plan> make_plan(const Request& request) {
-  if (!can_plan(request)) return cannot_plan(request, kTwoLevel);
-  switch (request.contract.collective) {
-    case Collective::barrier: return all_reduce_by_leaders(request);
-    case Collective::reduce: return reduce(request);
-    case Collective::broadcast: return broadcast(request);
-    case Collective::all_gather: return all_gather(request);
-    default: return request.shape.is_uniform() ? all_reduce_by_parts(request) : all_reduce_by_leaders(request);
-  }
+bool suits(const Request& request) noexcept {
+  const std::uint32_t hosts = request.shape.num_hosts();
+  const bool has_two_levels = hosts > 1 && hosts < request.shape.ranks().value();
+  return has_two_levels && (request.contract.collective != Collective::all_gather || request.shape.is_uniform());
 }
 
 }  // namespace
@@ -236,8 +221,15 @@ Result<Plan> make_plan(const Request& request) {
 constinit const Algorithm kTwoLevel{
     .name = "two_level",
     .summary = "inside hosts and between hosts apart: several ranks on each of several hosts",
-    .can_plan = can_plan,
-    .make_plan = make_plan,
+    .builders =
+        {
+            {Collective::all_reduce, all_reduce},
+            {Collective::barrier, all_reduce_by_leaders},
+            {Collective::reduce, reduce},
+            {Collective::broadcast, broadcast},
+            {Collective::all_gather, all_gather},
+        },
+    .suits = suits,
 };
 
 }  // namespace weft::collectives::algorithms

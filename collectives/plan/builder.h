@@ -43,6 +43,12 @@ class PlanBuilder {
   void copy(Location from, Location to);
   void reduce(Location left, Location right, Location to);
 
+  [[nodiscard]] std::optional<Rank> focus() const noexcept { return options_.focus; }
+  /// True if steps of this rank are kept: all without a focus.
+  [[nodiscard]] bool is_kept(Rank rank) const noexcept { return !options_.focus || *options_.focus == rank; }
+  /// Counts `count` transfers that do not concern the focus, instead of making them.
+  void skip_transfers(std::uint32_t count) noexcept { plan_.num_transfers += count; }
+
   /// Errors: invalid_argument — a location outside its buffer, chunks of different parts in one step, a transfer
   /// between a
   ///         rank and itself, or a local step over several ranks. The first one, naming the call by its position.
@@ -59,7 +65,6 @@ class PlanBuilder {
   bool check(std::string_view call, std::initializer_list<Location> locations);
   [[nodiscard]] Location resolve(Location location) const;
   [[nodiscard]] LastUse& last_use(const Location& location);
-  [[nodiscard]] bool is_kept(Rank rank) const noexcept { return !options_.focus || *options_.focus == rank; }
 
   Plan plan_;
   Options options_;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/text.h"
 #include "collectives/plan/describe.h"
 #include "collectives/plan/graph.h"
 
@@ -39,20 +40,6 @@ constexpr std::string_view kStyle =
     "<marker id=\"reduce\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
     "orient=\"auto\"><path d=\"M0 0.8L8 4L0 7.2z\" fill=\"#d9661f\"/></marker>"
     "</defs>\n";
-
-std::string escape(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return result;
-}
 
 struct Point {
   double x = 0;
@@ -151,7 +138,7 @@ void Drawing::draw_frame() {
   add("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
   const std::string root = has_root(contract.collective) ? fmt::format(", root {}", contract.root.value()) : "";
   const std::string title = fmt::format("{}: {}", plan_.name, name_of(contract.collective));
-  add("<title>{0}</title><text class=\"title\" x=\"{1}\" y=\"36\">{0}</text>\n", escape(title), kMargin);
+  add("<title>{0}</title><text class=\"title\" x=\"{1}\" y=\"36\">{0}</text>\n", xml_escaped(title, " "), kMargin);
   const auto plural = [](std::uint64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
   };
@@ -244,12 +231,12 @@ void Drawing::draw_mark(Point at, StepKind kind, const std::string& says) {
   const auto circle = [&](std::string_view fill, std::string_view stroke) {
     add("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"1.6\">", at.x, at.y,
         kMarkRadius - 0.8, fill, stroke);
-    add("<title>{}</title></circle>\n", escape(says));
+    add("<title>{}</title></circle>\n", xml_escaped(says, " "));
   };
   const auto square = [&](std::string_view fill) {
     add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\">", at.x - kMarkRadius + 0.5,
         at.y - kMarkRadius + 0.5, kMarkRadius * 2 - 1, kMarkRadius * 2 - 1, fill);
-    add("<title>{}</title></rect>\n", escape(says));
+    add("<title>{}</title></rect>\n", xml_escaped(says, " "));
   };
   switch (kind) {
     case StepKind::send: circle("#fff", kGrey); break;

@@ -8,7 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft::device::host::HWY_NAMESPACE {
 
 /// The upper half of an f32. Even and odd elements are computed apart: so no element changes its place in the vector.
-struct Bf16 {
+struct Bf16 : OneValue<Bf16> {
   template <class D32>
   static HWY_INLINE hn::Vec<hn::Rebind<float, D32>> widen(D32, hn::Vec<D32> bits) {
     return hn::BitCast(hn::Rebind<float, D32>(), hn::ShiftLeft<16>(bits));
@@ -25,17 +25,6 @@ struct Bf16 {
   template <class D32, class V>
   static HWY_INLINE hn::Vec<D32> narrow(D32 d, V value) {
     return hn::ShiftRight<16>(rounded(d, value));
-  }
-
-  /// One value.
-  template <class DF>
-  static HWY_INLINE hn::Vec<DF> load(DF, std::uint16_t bits) {
-    const hn::Rebind<std::uint32_t, DF> d32;
-    return widen(d32, hn::Set(d32, bits));
-  }
-  template <class DF, class V>
-  static HWY_INLINE std::uint16_t store(DF, V value) {
-    return static_cast<std::uint16_t>(hn::GetLane(narrow(hn::Rebind<std::uint32_t, DF>(), value)));
   }
 
 #if HWY_TARGET != HWY_SCALAR

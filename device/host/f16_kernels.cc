@@ -9,7 +9,7 @@ namespace weft::device::host::HWY_NAMESPACE {
 
 /// IEEE binary16. Highway's own conversions are used only where they are the processor's (F16C, AVX-512): its
 /// substitutes for older processors truncate and lose NaN.
-struct F16 {
+struct F16 : OneValue<F16> {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   template <class D, class V, class Op>
   static HWY_INLINE V each(D d, V a, V b, const Op& op) {
@@ -23,7 +23,7 @@ struct F16 {
     return hn::Combine(d, hn::BitCast(dh, hn::DemoteTo(dh16, upper)), hn::BitCast(dh, hn::DemoteTo(dh16, lower)));
   }
 
-  /// One value.
+  /// One value, converted by the processor; hides those of OneValue.
   template <class DF>
   static HWY_INLINE hn::Vec<DF> load(DF df, std::uint16_t bits) {
     return hn::PromoteTo(
@@ -75,16 +75,6 @@ struct F16 {
     const auto finite = hn::IfThenElse(is_tiny, tiny, normal);
     const auto special = hn::IfThenElse(is_nan, hn::Set(d, 0x7E00u), hn::Set(d, 0x7C00u));
     return hn::Or(sign, hn::IfThenElse(is_large, special, finite));
-  }
-
-  template <class DF>
-  static HWY_INLINE hn::Vec<DF> load(DF, std::uint16_t bits) {
-    const hn::Rebind<std::uint32_t, DF> d32;
-    return widen(d32, hn::Set(d32, bits));
-  }
-  template <class DF, class V>
-  static HWY_INLINE std::uint16_t store(DF, V value) {
-    return static_cast<std::uint16_t>(hn::GetLane(narrow(hn::Rebind<std::uint32_t, DF>(), value)));
   }
 
 #if HWY_TARGET != HWY_SCALAR

@@ -108,6 +108,20 @@ struct NarrowFloat : Op {
   }
 };
 
+/// One value of a format that has widen() and narrow(), by way of one lane.
+template <class Format>
+struct OneValue {
+  template <class DF>
+  static HWY_INLINE hn::Vec<DF> load(DF, std::uint16_t bits) {
+    const hn::Rebind<std::uint32_t, DF> d32;
+    return Format::widen(d32, hn::Set(d32, bits));
+  }
+  template <class DF, class V>
+  static HWY_INLINE std::uint16_t store(DF, V value) {
+    return static_cast<std::uint16_t>(hn::GetLane(Format::narrow(hn::Rebind<std::uint32_t, DF>(), value)));
+  }
+};
+
 template <class Format>
 void divide_narrow(std::byte* values, std::size_t count, std::uint32_t divisor) noexcept {
   auto* const begin = reinterpret_cast<std::uint16_t*>(values);

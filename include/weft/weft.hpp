@@ -2,6 +2,8 @@
 //
 // Nothing throws. A call that can fail returns weft::Outcome<T>: a value, or a Failure with status and text.
 // Objects own their handles: move them, let them go out of scope. Threads: as weft.h.
+//
+// It stays one file: users copy or include one header, and Communicator, most of it, needs the others.
 #ifndef WEFT_WEFT_HPP
 #define WEFT_WEFT_HPP
 

@@ -69,5 +69,15 @@ TEST(Text, MeasuresEdits) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
 }
 
+TEST(XmlEscaped, LeavesNothingThatEndsATextOrAnAttribute) {
+  EXPECT_EQ(xml_escaped("<a href=\"x\" o='y'>&"), "&lt;a href=&quot;x&quot; o=&#39;y&#39;&gt;&amp;");
+  EXPECT_EQ(xml_escaped("gr\xC3\xBC\xC3\x9F"), "gr\xC3\xBC\xC3\x9F");
+  EXPECT_EQ(xml_escaped("a\xFF\x01"
+                        "b\xC3"),
+            "a\xEF\xBF\xBD\xEF\xBF\xBD"
+            "b\xEF\xBF\xBD");
+  EXPECT_EQ(xml_escaped("a\x01\n\xFF", " "), "a \n ");
+}
+
 }  // namespace
 }  // namespace weft

@@ -120,6 +120,52 @@ TEST(PlanCost, ChargesForTurningToAnotherRank) {
   EXPECT_EQ(nanos(plan, model, 0), without + 1000);
 }
 
+/// A chain from rank 0 through all ranks in `parts` parts.
+Plan chain(std::uint32_t ranks, std::uint32_t parts) {
+  PlanBuilder builder{{Collective::broadcast, RankCount{ranks}, Rank{0}, Placement::in_place},
+                      {.name = "chain", .parts_per_block = parts}};
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    for (std::uint32_t rank = 0; rank + 1 < ranks; ++rank) {
+      const Location from = rank == 0 ? builder.input(Rank{0}, 0, part) : builder.output(Rank{rank}, 0, part);
+      builder.transfer(from, builder.output(Rank{rank + 1}, 0, part), Combine::overwrite);
+    }
+  }
+  return *std::move(builder).finish();
+}
+
+constexpr LinkCost kMapped{.latency_ns = 0, .bytes_per_ns = 1, .per_step_ns = 0, .moved_by_processor = true};
+
+TEST(PlanCost, PassesPartsOnWhileMoreArrive) {
+  EXPECT_EQ(nanos(chain(5, 1), model_of(kMapped), 1000), 4 * 4000);
+  EXPECT_EQ(nanos(chain(5, 10), model_of(kMapped), 1000), (4 + 9) * 400);
+}
+
+TEST(PlanCost, PassesSlicesOnWhileMoreArrive) {
+  CostModel model = model_of(kMapped);
+  model.slice_bytes = 400;
+  EXPECT_EQ(nanos(chain(5, 1), model, 100), 4 * 400) << "one slice";
+  EXPECT_EQ(nanos(chain(5, 1), model, 600), (4 + 5) * 400) << "six, all of them simulated";
+  EXPECT_EQ(nanos(chain(5, 1), model, 100'000), (4 + 999) * 400) << "a thousand";
+  const LinkCost far{.latency_ns = 10'000, .bytes_per_ns = 1, .per_step_ns = 0};
+  CostModel distant = model_of(far);
+  const std::int64_t whole = nanos(chain(3, 1), distant, 100'000);
+  EXPECT_EQ(whole, 2 * (400'000 + 10'000));
+  distant.slice_bytes = 4000;
+  EXPECT_LT(nanos(chain(3, 1), distant, 100'000), whole * 6 / 10);
+}
+
+TEST(PlanCost, DoesNotLetSlicesShareMoreProcessorsThanThereAre) {
+  CostModel model = model_of(kMapped);
+  model.slice_bytes = 400;
+  for (const std::uint32_t slots : {1U, 2U}) {
+    model.slots_per_host = slots;
+    const auto work = static_cast<double>(4 * 400'000 / slots);
+    const auto time = static_cast<double>(nanos(chain(5, 1), model, 100'000));
+    EXPECT_GE(time, work);
+    EXPECT_LE(time, work * 1.02) << slots;
+  }
+}
+
 TEST(PlanCost, AsksForTheLinkInTheDirectionOfTheData) {
   CostModel model = model_of({});
   model.link = [](Rank from, Rank to) {

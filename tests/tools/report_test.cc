@@ -76,15 +76,6 @@ std::size_t occurrences(const std::string& text, const std::string& what) {
   return count;
 }
 
-TEST(Escaped, LeavesNothingThatEndsATextOrAnAttribute) {
-  EXPECT_EQ(escaped("<a href=\"x\" o='y'>&"), "&lt;a href=&quot;x&quot; o=&#39;y&#39;&gt;&amp;");
-  EXPECT_EQ(escaped("gr\xC3\xBC\xC3\x9F"), "gr\xC3\xBC\xC3\x9F");
-  EXPECT_EQ(escaped("a\xFF\x01"
-                    "b\xC3"),
-            "a\xEF\xBF\xBD\xEF\xBF\xBD"
-            "b\xEF\xBF\xBD");
-}
-
 TEST(Labels, AreShort) {
   EXPECT_EQ(size_label(8), "8");
   EXPECT_EQ(size_label(65536), "64K");

@@ -5,34 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/text.h"
-
 namespace weft::tools {
-
-std::string escaped(std::string_view text) {
-  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at]);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    const std::string_view one = text.substr(at, length);
-    if (one.size() < length || !is_utf8(one) || (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F) {
-      out += kReplacement;
-      ++at;
-      continue;
-    }
-    switch (first) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += one;
-    }
-    at += length;
-  }
-  return out;
-}
 
 std::string size_label(std::uint64_t size_bytes) {
   constexpr std::array<const char*, 5> kUnits = {"", "K", "M", "G", "T"};

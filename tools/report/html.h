@@ -2,13 +2,8 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace weft::tools {
-
-/// `text` fit for HTML text and for attribute values in quotation marks. Bytes that are not UTF-8, and control
-/// characters, become U+FFFD. Thread: any.
-std::string escaped(std::string_view text);
 
 /// "8", "64K", "1536": a size for people, at most one decimal ("1.5M"). Thread: any.
 std::string size_label(std::uint64_t size_bytes);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "tools/report/html.h"
 
 namespace weft::tools {
@@ -68,10 +69,10 @@ class Canvas {
   }
 
   std::string render() {
-    out_ = fmt::format("<figure class=\"plot\"><figcaption>{}</figcaption>", escaped(plot_.title));
+    out_ = fmt::format("<figure class=\"plot\"><figcaption>{}</figcaption>", xml_escaped(plot_.title));
     if (x_.is_empty()) return out_ + "<p class=\"empty\">Nothing was measured.</p></figure>\n";
     out_ += fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight,
-                        escaped(plot_.title));
+                        xml_escaped(plot_.title));
     draw_legend();
     draw_x_axis();
     draw_y_axis();
@@ -102,7 +103,7 @@ class Canvas {
       out_ += fmt::format(
           "<rect class=\"c{} swatch\" x=\"{:.1f}\" y=\"10\" width=\"14\" height=\"4\" rx=\"2\"/>"
           "<text class=\"legend\" x=\"{:.1f}\" y=\"16\">{}</text>",
-          i % kColors, x, x + 20, escaped(label));
+          i % kColors, x, x + 20, xml_escaped(label));
       x += 20 + 7.0 * static_cast<double>(label.size()) + 18;
     }
   }
@@ -143,7 +144,7 @@ class Canvas {
     out_ += fmt::format(
         "<text class=\"axis\" text-anchor=\"middle\" transform=\"translate(14 {:.1f}) rotate(-90)\">{}"
         "</text>",
-        middle, escaped(plot_.y_label));
+        middle, xml_escaped(plot_.y_label));
   }
 
   /// Labels stand right of their lines, pushed apart where lines are close, bottom to top.
@@ -160,9 +161,9 @@ class Canvas {
       const std::string label = line.label.size() > 20 ? line.label.substr(0, 19) + "…" : line.label;
       out_ += fmt::format("<line class=\"limit\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft,
                           kWidth - kRight, y, y);
-      out_ +=
-          fmt::format("<text class=\"limit-label\" x=\"{}\" y=\"{:.1f}\" data-hover=\"{}\">{}</text>",
-                      kWidth - kRight + 6, label_y, escaped(line.label + "\n" + number_label(line.y)), escaped(label));
+      out_ += fmt::format("<text class=\"limit-label\" x=\"{}\" y=\"{:.1f}\" data-hover=\"{}\">{}</text>",
+                          kWidth - kRight + 6, label_y, xml_escaped(line.label + "\n" + number_label(line.y)),
+                          xml_escaped(label));
     }
   }
 
@@ -185,7 +186,7 @@ class Canvas {
       marks += fmt::format(
           "<circle class=\"c{2} dot\" cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"3.2\"/>"
           "<circle class=\"target\" cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"11\" data-hover=\"{3}\"/>",
-          x, at_y(point.y), color, escaped(curve.label + "\n" + point.hover));
+          x, at_y(point.y), color, xml_escaped(curve.label + "\n" + point.hover));
     }
     if (has_band) out_ += fmt::format("<polygon class=\"c{} band\" points=\"{}{}\"/>", color, upper, lower);
     out_ += fmt::format("<polyline class=\"c{} curve\" points=\"{}\"/>", color, path) + marks;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/text.h"
 #include "tools/report/html.h"
 #include "tools/report/page.h"
 #include "tools/report/plot.h"
@@ -17,15 +18,16 @@ std::string table(const std::vector<std::string>& header, const std::vector<std:
   std::string out = "<div class=\"wide\"><table><thead><tr>";
   const auto is_number = [&](std::size_t column) { return header[column].starts_with('#'); };
   for (std::size_t i = 0; i < header.size(); ++i) {
-    out += is_number(i) ? fmt::format("<th class=\"n\">{}</th>", escaped(header[i].substr(1)))
-                        : fmt::format("<th>{}</th>", escaped(header[i]));
+    out += is_number(i) ? fmt::format("<th class=\"n\">{}</th>", xml_escaped(header[i].substr(1)))
+                        : fmt::format("<th>{}</th>", xml_escaped(header[i]));
   }
   out += "</tr></thead><tbody>\n";
   for (const auto& row : rows) {
     out += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool is_bad = header[i] == "#wrong" && row[i] != "0" && row[i] != "–";
-      out += fmt::format("<td class=\"{}{}\">{}</td>", is_number(i) ? "n" : "", is_bad ? " bad" : "", escaped(row[i]));
+      out +=
+          fmt::format("<td class=\"{}{}\">{}</td>", is_number(i) ? "n" : "", is_bad ? " bad" : "", xml_escaped(row[i]));
     }
     out += "</tr>\n";
   }
@@ -33,7 +35,7 @@ std::string table(const std::vector<std::string>& header, const std::vector<std:
 }
 
 std::string section(std::string_view title, const std::string& content) {
-  return fmt::format("<section><h2>{}</h2>\n{}</section>\n", escaped(title), content);
+  return fmt::format("<section><h2>{}</h2>\n{}</section>\n", xml_escaped(title), content);
 }
 
 std::string placement_of(const Series& series) { return series.in_place ? "in place" : "out of place"; }
@@ -58,7 +60,8 @@ std::string cards(const Report& report) {
     }
   }
   const auto card = [](const std::string& value, std::string_view label, std::string_view kind = "") {
-    return fmt::format("<div class=\"card\"><b class=\"{}\">{}</b><span>{}</span></div>", kind, escaped(value), label);
+    return fmt::format("<div class=\"card\"><b class=\"{}\">{}</b><span>{}</span></div>", kind, xml_escaped(value),
+                       label);
   };
   std::string out = "<div class=\"cards\">";
   out += card(fmt::format("{}", report.ranks),
@@ -133,9 +136,9 @@ std::string workload(const WorkloadRun& run) {
         "<span title=\"{0}\">{0}</span><span class=\"n\">{1}</span><div class=\"track\" data-hover=\"{2}\">"
         "<i class=\"p99\" style=\"width:{3:.2f}%\"></i><i style=\"width:{4:.2f}%\"></i></div>"
         "<span>{5}</span>\n",
-        escaped(step.label), size_label(step.size_bytes),
-        escaped(fmt::format("{}\n{}, {} bytes\nmedian {}, p99 {}", step.label, step.collective, step.size_bytes,
-                            time_label(step.median_us), time_label(step.p99_us))),
+        xml_escaped(step.label), size_label(step.size_bytes),
+        xml_escaped(fmt::format("{}\n{}, {} bytes\nmedian {}, p99 {}", step.label, step.collective, step.size_bytes,
+                                time_label(step.median_us), time_label(step.p99_us))),
         percent(step.p99_us), percent(step.median_us), time_label(step.median_us));
   }
   return out + "</div></div>\n";
@@ -184,8 +187,8 @@ std::string render_html(const Report& report) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\"><title>{0}</title><style>{1}</style></head><body><main>\n"
       "<h1>{0}</h1><p class=\"sub\">{2} · commit {3} · {4}, {5} · {6} warm-up iterations</p>\n",
-      escaped(report.title), kPageStyle, escaped(report.started_at), escaped(report.commit), escaped(report.data_type),
-      escaped(report.reduction), report.warm_ups);
+      xml_escaped(report.title), kPageStyle, xml_escaped(report.started_at), xml_escaped(report.commit),
+      xml_escaped(report.data_type), xml_escaped(report.reduction), report.warm_ups);
   out += cards(report);
   for (const std::string& collective : collectives_of(report)) {
     out += section(collective, plots_of(report, collective) + results_of(report, collective));
@@ -194,7 +197,7 @@ std::string render_html(const Report& report) {
   out += surroundings(report);
   if (!report.notes.empty()) {
     std::string notes = "<div class=\"wide\"><ul>";
-    for (const std::string& note : report.notes) notes += fmt::format("<li>{}</li>", escaped(note));
+    for (const std::string& note : report.notes) notes += fmt::format("<li>{}</li>", xml_escaped(note));
     out += section("Notes", notes + "</ul></div>\n");
   }
   return out + fmt::format("</main><div id=\"tip\"></div><script>{}</script></body></html>\n", kPageScript);
