@@ -14,7 +14,7 @@ namespace weft::collectives::select {
 /// ranks pays for it, and one that reads their inputs does not.
 inline constexpr plan::LinkCost kSharedMemory{.latency_ns = 100,
                                               .bytes_per_ns = 25,
-                                              .fresh_bytes_per_ns = 12,
+                                              .fresh_bytes_per_ns = 10,
                                               .per_step_ns = 60,
                                               .moved_by_processor = true,
                                               .end_bytes_per_ns = 0};

@@ -45,7 +45,7 @@ TEST(Selector, TakesTheFastestCandidateAndKeepsAllInOrder) {
 TEST(Selector, ChangesWithTheSize) {
   const Shape two = Shape::flat(RankCount{2});
   EXPECT_EQ(choice_for(Collective::all_reduce, two, 8).algorithm->name, "direct");
-  EXPECT_EQ(choice_for(Collective::all_reduce, two, 1 << 24).algorithm->name, "direct_split");
+  EXPECT_EQ(choice_for(Collective::all_reduce, two, 1 << 26).algorithm->name, "direct_split");
 }
 
 TEST(Selector, TakesFewRoundsForLittleDataAndFewBytesForMuch) {
