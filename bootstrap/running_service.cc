@@ -38,8 +38,8 @@ struct Served {
   std::multiset<std::string, std::less<>> addresses;
 };
 Served& served() {
-  static auto* const all = new Served;  // Services may live until the process ends.
-  return *all;
+  static auto& all = *new Served;  // Services may live until the process ends.
+  return all;
 }
 
 std::chrono::steady_clock::time_point time_point_of(Deadline deadline) {

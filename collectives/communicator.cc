@@ -1,6 +1,7 @@
 #include "collectives/communicator_entry.h"
 
 #include <algorithm>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -61,8 +62,8 @@ Communicator::~Communicator() {
     (void)engine_.release();
     for (auto& transport : wiring_.transports) (void)transport.release();
     if (job_.use_count() == 1) (void)job_->session.release();
-    (void)new std::shared_ptr<WaitList>(std::move(waitable_.list));
-    (void)new Trace(std::move(trace_));
+    (void)new (std::nothrow) std::shared_ptr<WaitList>(std::move(waitable_.list));
+    (void)new (std::nothrow) Trace(std::move(trace_));
     return;
   }
   delist(waitable_);

@@ -10,7 +10,7 @@ constinit std::atomic<std::uint32_t> fork_generation{0};
 
 namespace {
 
-[[maybe_unused]] const bool is_watched = [] {
+[[maybe_unused]] const bool kIsWatched = [] {
   const int err = pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
   WEFT_CHECK(err == 0, "there is memory for one handler of forks when the library is loaded");
   return true;

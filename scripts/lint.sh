@@ -60,7 +60,7 @@ import json, os, subprocess, sys
 root = os.getcwd()
 commands = json.load(open("build/release/compile_commands.json"))
 files = sorted({os.path.relpath(command["file"], root) for command in commands})
-files = [file for file in files if not file.startswith(("..", "build/"))]
+files = [file for file in files if file.endswith(".cc") and not file.startswith(("..", "build/"))]
 if sys.argv[1] == "yes":
     git = lambda *words: subprocess.run(["git", *words], capture_output=True, text=True).stdout.split()
     changed = set(git("diff", "--name-only", "main...") + git("diff", "--name-only", "HEAD")

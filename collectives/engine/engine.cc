@@ -138,7 +138,7 @@ void Engine::activate_slice(Operation& operation, std::uint32_t slot) {
     states[step].before_left = program.steps[step].num_before;
   }
   for (std::uint32_t step = 0; step < num_steps; ++step) {
-    if (states[step].before_left == 0) tasks_.push_back({&operation, slot, step});
+    if (states[step].before_left == 0) tasks_.emplace_back(&operation, slot, step);
   }
 }
 
@@ -174,7 +174,7 @@ void Engine::complete(Task task) {
   for (std::uint32_t next = 0; next < step.num_after; ++next) {
     const std::uint32_t successor = program.after[step.first_after + next];
     if (--operation.state(task.slot(), successor).before_left == 0)
-      tasks_.push_back({&operation, task.slot(), successor});
+      tasks_.emplace_back(&operation, task.slot(), successor);
   }
   if (--operation.slots[task.slot()].steps_left == 0) finish_slice(operation, task.slot());
 }

@@ -18,14 +18,14 @@ namespace {
 
 /// Puts are operations without steps, so that requests, failure and collection are the same for all.
 const Program& put_program() {
-  static const Program program = [] {
+  static const Program kProgram = [] {
     Program made;
     made.label = "put";
     made.algorithm = "put";
     made.slicing.in_flight = 0;
     return made;
   }();
-  return program;
+  return kProgram;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ Result<Nanos> predict(const Plan& plan, const Shape& shape, const CostModel& mod
   WEFT_TRY_ASSIGN(const Graph graph, Graph::create(plan));
   const double end_ns = Simulation{graph, shape, model, count_elems, elem_size_bytes}.run();
   // An endless link (0 bytes per ns) is infinitely slow, not undefined.
-  constexpr auto kMax = static_cast<double>(Nanos::max().count() / 2);
+  constexpr auto kMax = static_cast<double>(Nanos::max().count()) / 2;
   return Nanos{static_cast<Nanos::rep>(std::llround(end_ns < kMax ? end_ns : kMax))};
 }
 

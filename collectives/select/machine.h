@@ -28,8 +28,8 @@ inline constexpr plan::LinkCost kSharedMemoryBeyondCache{.latency_ns = 100,
                                                          .end_bytes_per_ns = 0};
 
 /// Blocks from this size on are beyond the cache.
-/// Measured with two ranks and results that bypass the caches: reading all of the peer's input wins at 16 MiB (1.2 ms to
-/// 2.2), halves win at 64 MiB (8.3 ms to 9.8).
+/// Measured with two ranks and results that bypass the caches: reading all of the peer's input wins at 16 MiB (1.2 ms
+/// to 2.2), halves win at 64 MiB (8.3 ms to 9.8).
 inline constexpr std::uint64_t kBeyondCache = std::uint64_t{32} << 20;
 
 /// Ranks of different hosts through sockets. An 8-byte all-reduce of two ranks takes about 10 us on loopback and one

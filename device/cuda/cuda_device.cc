@@ -39,7 +39,7 @@ class CurrentContext {
 }  // namespace
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const DriverApi& driver, int ordinal,
-                                                       std::span<const std::byte> image) noexcept {
+                                                       std::span<const std::byte> image) {
   std::unique_ptr<CudaDevice> device(new CudaDevice(driver, ordinal));
   WEFT_TRY(device->open(image));
   return device;
@@ -253,7 +253,7 @@ void CudaDevice::release_host(std::byte* memory) noexcept {
   must(driver_.cuMemHostUnregister(memory), "unpin memory");
 }
 
-Result<CudaDevice*> use_cuda_device(int ordinal) noexcept {
+Result<CudaDevice*> use_cuda_device(int ordinal) {
   static std::mutex mutex;
   // Never destroyed: at exit the driver may be gone already.
   static auto& devices = *new std::map<int, CudaDevice*>;

@@ -25,7 +25,7 @@ class CudaDevice final : public Device {
  public:
   /// Errors: not_found — there is no GPU with this ordinal; system, limit_exceeded — the driver refuses.
   static Result<std::unique_ptr<CudaDevice>> create(const DriverApi& driver, int ordinal,
-                                                    std::span<const std::byte> image = kernel_image()) noexcept;
+                                                    std::span<const std::byte> image = kernel_image());
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -85,6 +85,6 @@ class CudaDevice final : public Device {
 
 /// The process's device for GPU `ordinal`: created and registered (device/devices.h) by the first call, kept for ever.
 /// Thread: blocking. Errors: unsupported — no driver; as create.
-Result<CudaDevice*> use_cuda_device(int ordinal) noexcept;
+Result<CudaDevice*> use_cuda_device(int ordinal);
 
 }  // namespace weft::device::cuda

@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* This is C. NOLINTBEGIN(modernize-use-using) */
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
 
@@ -250,6 +251,7 @@ WEFT_API weft_status_t weft_start_plan(weft_communicator_t* communicator, const 
                                        void* receive, size_t count, weft_type_t type, weft_op_t op,
                                        weft_request_t* request);
 
+/* NOLINTEND(modernize-use-using) */
 #ifdef __cplusplus
 }
 #endif
