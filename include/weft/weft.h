@@ -31,7 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* This is C. NOLINTBEGIN(modernize-use-using) */
+/* This is C. NOLINTBEGIN(modernize-use-using, readability-identifier-naming) */
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
 
@@ -231,7 +231,8 @@ WEFT_API weft_status_t weft_window_create(weft_communicator_t* communicator, voi
  * gone for this rank, but peers may write into its memory until the communicator is destroyed. */
 WEFT_API weft_status_t weft_window_destroy(weft_window_t* window);
 /* Starts copying into the peer's window at `offset`. With signal != 0 the peer's signal count from this rank grows by
- * one once the bytes are visible there, and those of all earlier puts into the window from this rank. size_bytes 0 with a signal is a pure signal. Complete: `source` may change. */
+ * one once the bytes are visible there, and those of all earlier puts into the window from this rank. size_bytes 0 with
+ * a signal is a pure signal. Complete: `source` may change. */
 WEFT_API weft_status_t weft_put(weft_window_t* window, const void* source, size_t size_bytes, uint32_t peer,
                                 uint64_t offset, int signal, weft_request_t* request);
 /* Waits until `count` signals from `peer` arrived that were not waited for before, and takes them. timeout_ns as
@@ -251,7 +252,7 @@ WEFT_API weft_status_t weft_start_plan(weft_communicator_t* communicator, const 
                                        void* receive, size_t count, weft_type_t type, weft_op_t op,
                                        weft_request_t* request);
 
-/* NOLINTEND(modernize-use-using) */
+/* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 #ifdef __cplusplus
 }
 #endif

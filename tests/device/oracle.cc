@@ -173,14 +173,14 @@ std::vector<Bits> special_values(DataType type) {
 }
 
 Bits random_value(DataType type, Random& random) {
-  static const std::vector<Bits> specials[kDataTypes] = {special_values(DataType::i8),  special_values(DataType::u8),
-                                                         special_values(DataType::i32), special_values(DataType::u32),
-                                                         special_values(DataType::i64), special_values(DataType::u64),
-                                                         special_values(DataType::f16), special_values(DataType::bf16),
-                                                         special_values(DataType::f32), special_values(DataType::f64)};
+  static const std::vector<Bits> kSpecials[kDataTypes] = {special_values(DataType::i8),  special_values(DataType::u8),
+                                                          special_values(DataType::i32), special_values(DataType::u32),
+                                                          special_values(DataType::i64), special_values(DataType::u64),
+                                                          special_values(DataType::f16), special_values(DataType::bf16),
+                                                          special_values(DataType::f32), special_values(DataType::f64)};
   const Bits mask = size_of(type) == 8 ? ~Bits{0} : (Bits{1} << (8 * size_of(type))) - 1;
   if (random.happens(50)) return random.next() & mask;
-  const auto& choices = specials[static_cast<std::size_t>(type)];
+  const auto& choices = kSpecials[static_cast<std::size_t>(type)];
   return choices[random.below(choices.size())];
 }
 

@@ -13,7 +13,8 @@ using namespace collectives;
 using namespace collectives::plan;
 
 /// Four events of every step, in this order, as plan.h gives them.
-enum Event : std::size_t { kStart, kRead, kWrite, kDone, kEvents };
+enum Event : std::size_t { start, read, write, done };
+constexpr std::size_t kEvents = 4;
 
 class Closure {
  public:
@@ -85,28 +86,29 @@ Status find_race(const Plan& plan) {
     for (std::size_t i = 0; i < plan.steps[rank].size(); ++i) {
       const Step& step = plan.steps[rank][i];
       const std::size_t own = first[rank] + i;
-      for (std::size_t e = kStart; e < kDone; ++e) closure.add_edge(own * kEvents + e, own * kEvents + e + 1);
+      for (std::size_t e = Event::start; e < Event::done; ++e)
+        closure.add_edge(own * kEvents + e, own * kEvents + e + 1);
       for (const std::uint32_t before : step.after) {
-        closure.add_edge(event(first[rank] + before, kDone), event(own, kStart));
+        closure.add_edge(event(first[rank] + before, Event::done), event(own, Event::start));
       }
       if (step.kind == StepKind::receive || step.kind == StepKind::receive_reduce) {
         // The write begins after the send started, and the receive completes after the source was read.
-        closure.add_edge(event(send_of[step.transfer], kStart), event(own, kWrite));
-        closure.add_edge(event(send_of[step.transfer], kRead), event(own, kDone));
+        closure.add_edge(event(send_of[step.transfer], Event::start), event(own, Event::write));
+        closure.add_edge(event(send_of[step.transfer], Event::read), event(own, Event::done));
       }
       const Reads reads = reads_of(step);
-      for (const Location& read : reads.all()) accesses[read].push_back({own, kRead, false});
-      if (writes(step.kind)) accesses[step.destination].push_back({own, kWrite, true});
+      for (const Location& read : reads.all()) accesses[read].push_back({own, Event::read, false});
+      if (writes(step.kind)) accesses[step.destination].push_back({own, Event::write, true});
     }
   }
   closure.close();
 
   // An access ends with its step's completion at the latest; a send's read ends before its receive completes, too,
-  // which the edge from its kRead says.
+  // which the edge from its Event::read says.
   const auto comes_before = [&](const Access& a, const Access& b) {
-    const bool is_send = a.event == kRead && !a.is_write;
-    return closure.reaches(event(a.step, kDone), event(b.step, b.event)) ||
-           (is_send && closure.reaches(event(a.step, kRead), event(b.step, b.event)));
+    const bool is_send = a.event == Event::read && !a.is_write;
+    return closure.reaches(event(a.step, Event::done), event(b.step, b.event)) ||
+           (is_send && closure.reaches(event(a.step, Event::read), event(b.step, b.event)));
   };
   for (const auto& [location, all] : accesses) {
     for (std::size_t i = 0; i < all.size(); ++i) {

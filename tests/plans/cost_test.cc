@@ -159,7 +159,7 @@ TEST(PlanCost, DoesNotLetSlicesShareMoreProcessorsThanThereAre) {
   model.slice_bytes = 400;
   for (const std::uint32_t slots : {1U, 2U}) {
     model.slots_per_host = slots;
-    const auto work = static_cast<double>(4 * 400'000 / slots);
+    const auto work = 4 * 400e3 / slots;
     const auto time = static_cast<double>(nanos(chain(5, 1), model, 100'000));
     EXPECT_GE(time, work);
     EXPECT_LE(time, work * 1.02) << slots;

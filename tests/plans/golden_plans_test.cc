@@ -13,9 +13,7 @@ namespace weft::collectives {
 namespace {
 
 /// tests/golden/plans of the source tree.
-std::filesystem::path golden_folder() {
-  return std::filesystem::path(WEFT_SOURCE_DIR) / "tests" / "golden" / "plans";
-}
+std::filesystem::path golden_folder() { return std::filesystem::path(WEFT_SOURCE_DIR) / "tests" / "golden" / "plans"; }
 
 /// Only scripts/update_golden.py sets this; then files are written instead of compared.
 bool is_update() { return std::getenv("UPDATE_GOLDEN") != nullptr; }

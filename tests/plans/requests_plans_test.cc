@@ -10,8 +10,8 @@ namespace {
 using algorithms::Algorithm;
 using algorithms::Request;
 
-Request request_for(Collective collective, Shape shape) {
-  return {.contract = {.collective = collective, .ranks = shape.ranks()}, .shape = std::move(shape), .focus = {}};
+Request request_for(Collective collective, const Shape& shape) {
+  return {.contract = {.collective = collective, .ranks = shape.ranks()}, .shape = shape, .focus = {}};
 }
 
 TEST(Algorithms, AreFoundByTheirNames) {

@@ -46,7 +46,8 @@ class SimMemory final : public collectives::engine::MemorySource {
 /// Engines of N ranks on one simulated cluster, stepped by hand in one thread.
 class SimGroup {
  public:
-  explicit SimGroup(transport::sim::SimOptions options, std::uint64_t slice_bytes = 512, std::uint32_t in_flight = 3)
+  explicit SimGroup(const transport::sim::SimOptions& options, std::uint64_t slice_bytes = 512,
+                    std::uint32_t in_flight = 3)
       : cluster_(options) {
     cluster_.connect_all();
     for (std::uint32_t r = 0; r < options.ranks; ++r) {

@@ -105,7 +105,10 @@ TEST(SteadyState, RandomFloatsGiveTheSameBitsOnAllRanksByEveryAlgorithmAndInEver
         }));
         if (first.empty()) first = outputs[0];
         for (std::uint32_t r = 0; r < n; ++r) {
-          ASSERT_EQ(std::memcmp(outputs[r].data(), first.data(), kCount * sizeof(float)), 0) << "rank " << r;
+          ASSERT_EQ(std::memcmp(std::as_bytes(std::span(outputs[r])).data(), std::as_bytes(std::span(first)).data(),
+                                kCount * sizeof(float)),
+                    0)
+              << "rank " << r;
         }
       }
     }

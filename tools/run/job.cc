@@ -151,7 +151,7 @@ std::vector<std::string> command_of(const Job& job, std::uint32_t rank) {
 std::string tag_of(const Job& job, std::uint32_t rank, int fd) {
   if (job.options.tags == Tags::off) return "";
   const std::size_t width = std::to_string(job.options.ranks - 1).size();
-  const std::string tag = fmt::format("[{:>{}}] ", rank, width);
+  std::string tag = fmt::format("[{:>{}}] ", rank, width);
   if (isatty(fd) == 0 || std::getenv("NO_COLOR") != nullptr) return tag;
   constexpr int kColors[] = {36, 33, 32, 35, 34, 31};
   return fmt::format("\033[{}m{}\033[0m", kColors[rank % std::size(kColors)], tag);

@@ -33,12 +33,12 @@ Registry& registry() {
 }  // namespace
 
 const ProcessToken& process_token() noexcept {
-  static const ProcessToken token = [] {
+  static const ProcessToken kToken = [] {
     ProcessToken fresh;
     fill_secure_random(fresh);
     return fresh;
   }();
-  return token;
+  return kToken;
 }
 
 Result<std::byte*> allocate_shared_memory(std::uint64_t size_bytes) noexcept {

@@ -171,14 +171,14 @@ void SimEndpoint::close() noexcept {
   });
 }
 
-void SimEndpoint::fail(Error cause) {
+void SimEndpoint::fail(const Error& cause) {
   is_cut_ = twin().is_cut_ = true;
-  take_failure(std::move(cause));
+  take_failure(cause);
   twin().fail_later(Error{ErrorCode::peer_failed, "the peer broke the link"});
 }
 
-void SimEndpoint::fail_later(Error cause) {
-  cluster_.schedule(cluster_.draw_arrival(), [this, cause = std::move(cause)] { take_failure(cause); });
+void SimEndpoint::fail_later(const Error& cause) {
+  cluster_.schedule(cluster_.draw_arrival(), [this, cause] { take_failure(cause); });
 }
 
 void SimEndpoint::take_failure(const Error& cause) {

@@ -54,8 +54,8 @@ class SimEndpoint final : public Endpoint {
   void deliver(Nanos at, std::function<void()> run);
   void finish_write(const std::vector<std::byte>& bytes, RemoteSlice destination, std::optional<std::uint32_t> notice);
   /// Cuts the link: this end fails at once with `cause`, the other a little later.
-  void fail(Error cause);
-  void fail_later(Error cause);
+  void fail(const Error& cause);
+  void fail_later(const Error& cause);
   void take_failure(const Error& cause);
   [[nodiscard]] SimTransport& far() const noexcept;
   [[nodiscard]] SimEndpoint& twin() const noexcept;

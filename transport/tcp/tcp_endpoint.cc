@@ -122,7 +122,7 @@ void TcpEndpoint::collect_watches(std::vector<Watch>& out) const {
   }
 }
 
-void TcpEndpoint::fail(Error cause) noexcept {
+void TcpEndpoint::fail(const Error& cause) noexcept {
   is_broken_ = true;
   keep_failure(cause);
   close_sockets();

@@ -147,7 +147,7 @@ class TcpEndpoint final : public Endpoint {
   void flush_streams(std::uint64_t budget) noexcept;
   void drop_backlog() noexcept;
   /// The peer takes nothing more; what it sent before is still read, then the link fails.
-  void fail_sending(Error cause) noexcept;
+  void fail_sending(const Error& cause) noexcept;
 
   // tcp_receive.cc
   void receive_stream(std::size_t index, Sink& sink);
@@ -160,7 +160,7 @@ class TcpEndpoint final : public Endpoint {
   void take_receive_error(std::size_t index, int system_errno);
   void close_if_over() noexcept;
 
-  void fail(Error cause) noexcept;
+  void fail(const Error& cause) noexcept;
   /// Keeps the first cause.
   void keep_failure(const Error& cause) noexcept;
   void close_sockets() noexcept;

@@ -272,7 +272,7 @@ void TcpEndpoint::end_sending() {
   close_if_over();
 }
 
-void TcpEndpoint::fail_sending(Error cause) noexcept {
+void TcpEndpoint::fail_sending(const Error& cause) noexcept {
   keep_failure(cause);
   drop_backlog();
 }
