@@ -11,10 +11,11 @@
 namespace weft::collectives {
 namespace {
 
-engine::SlicingLimits slicing_of(const Settings& settings) {
-  engine::SlicingLimits limits;
+plan::SlicingLimits slicing_of(const Settings& settings, const Shape& shape) {
+  plan::SlicingLimits limits =
+      shape.num_hosts() == 1 ? plan::SlicingLimits::one_host() : plan::SlicingLimits::several_hosts();
   if (const std::uint64_t size = settings.bytes(Setting::slice_size); size != 0) {
-    limits.slice_bytes = std::max<std::uint64_t>(size, 64);
+    limits = {.slice_bytes = std::max<std::uint64_t>(size, 64)};
   }
   if (const std::int64_t wanted = settings.integer(Setting::slices_in_flight); wanted != 0) {
     limits.in_flight = static_cast<std::uint32_t>(wanted);
@@ -36,7 +37,7 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
       group_(std::move(group)),
       wiring_(std::move(wiring)),
       programs_(rank(), wiring_.shape, select::Machine{.cores_per_host = wiring_.cores_per_host}, std::move(setting),
-                slicing_of(job_->settings)),
+                slicing_of(job_->settings, wiring_.shape)),
       waitable_{nullptr, pointers_to(wiring_.transports), Spin{job_->settings.duration(Setting::spin), wiring_.cores},
                 &is_abort_wanted_, [this] { act_on_abort(); }},
       timeout_(job_->settings.duration(Setting::timeout)),
@@ -47,7 +48,7 @@ Communicator::Communicator(std::shared_ptr<Job> job, bootstrap::Group group, Wir
   options.transports = waitable_.transports;
   options.memory = &shared_source();
   options.eager_limit = job_->settings.bytes(Setting::eager_limit);
-  options.slicing = slicing_of(job_->settings);
+  options.slicing = slicing_of(job_->settings, wiring_.shape);
   options.clock = &steady_clock();
   options.trace = &trace_;
   engine_ = std::make_unique<engine::Engine>(std::move(options));

@@ -13,9 +13,8 @@ std::uint64_t hash_of_name(std::string_view name) noexcept {
   return hash;
 }
 
-select::Machine sliced(select::Machine machine, engine::SlicingLimits limits) noexcept {
-  machine.slice_bytes = limits.slice_bytes;
-  machine.slices_in_flight = limits.in_flight;
+select::Machine sliced(select::Machine machine, plan::SlicingLimits limits) noexcept {
+  machine.slicing = limits;
   return machine;
 }
 
@@ -25,7 +24,7 @@ constexpr std::uint64_t kPointToPoint = std::uint64_t{1} << 62;
 }  // namespace
 
 ProgramCache::ProgramCache(Rank own, Shape shape, select::Machine machine, select::AlgorithmSetting setting,
-                           engine::SlicingLimits limits)
+                           plan::SlicingLimits limits)
     : own_(own),
       shape_(shape),
       selector_(std::move(shape), sliced(machine, limits), std::move(setting)),

@@ -19,7 +19,7 @@ namespace weft::collectives {
 class ProgramCache {
  public:
   ProgramCache(Rank own, Shape shape, select::Machine machine, select::AlgorithmSetting setting,
-               engine::SlicingLimits limits);
+               plan::SlicingLimits limits);
 
   /// The program for a collective call; stays valid until a trim() that may forget it.
   /// Errors: unsupported — WEFT_ALGORITHM orders one that cannot plan this.
@@ -53,7 +53,7 @@ class ProgramCache {
   Rank own_;
   Shape shape_;
   select::Selector selector_;
-  engine::SlicingLimits limits_;
+  plan::SlicingLimits limits_;
   std::unordered_map<Key, std::unique_ptr<engine::Program>, KeyHash> programs_;
   std::size_t limit_ = kProgramsMax;
   const engine::Program* last_ = nullptr;  ///< The latest collective's: loops call the same again.

@@ -57,7 +57,7 @@ class Engine {
     std::vector<transport::Transport*> transports;  ///< At most kTransportsMax; outlive the engine.
     MemorySource* memory = nullptr;                 ///< Outlives the engine.
     std::uint64_t eager_limit = 0;                  ///< 0: each link's advice. Equal on all ranks.
-    SlicingLimits slicing;                          ///< Equal on all ranks.
+    plan::SlicingLimits slicing{};                    ///< Equal on all ranks.
     const Clock* clock = nullptr;
     Trace* trace = nullptr;  ///< Null, or where finished operations are recorded; outlives the engine.
   };
@@ -67,7 +67,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] Rank own_rank() const noexcept { return options_.own_rank; }
-  [[nodiscard]] SlicingLimits slicing() const noexcept { return options_.slicing; }
+  [[nodiscard]] plan::SlicingLimits slicing() const noexcept { return options_.slicing; }
 
   /// Starts the next collective of this communicator. The program outlives the operation.
   /// Shape:  buffers as the program's contract says; sizes were checked by the caller.

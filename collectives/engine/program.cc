@@ -8,10 +8,10 @@
 namespace weft::collectives::engine {
 namespace {
 
-Slicing slicing_of(std::uint64_t longest_part_bytes, SlicingLimits limits) {
+Slicing slicing_of(std::uint64_t longest_part_bytes, plan::SlicingLimits limits) {
   Slicing slicing;
-  const std::uint64_t wanted = (longest_part_bytes + limits.slice_bytes - 1) / limits.slice_bytes;
-  slicing.num_slices = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, 1U << 30));
+  slicing.num_slices =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.num_slices(longest_part_bytes), 1U << 30));
   slicing.in_flight = std::min(slicing.num_slices, std::max(1U, limits.in_flight));
   return slicing;
 }
@@ -117,7 +117,7 @@ void link_successors(Program& program, const std::vector<plan::Step>& steps) {
 }  // namespace
 
 Result<std::unique_ptr<Program>> lower(const plan::Plan& plan, std::uint64_t plan_id, const Call& call, Rank rank,
-                                       SlicingLimits limits) {
+                                       plan::SlicingLimits limits) {
   const std::uint64_t element_size = device::size_of(call.type);
   const std::uint64_t blocks =
       std::max<std::uint64_t>({1, plan.contract.input_blocks(rank), plan.contract.output_blocks(rank)});
@@ -169,7 +169,7 @@ Result<std::unique_ptr<Program>> lower(const plan::Plan& plan, std::uint64_t pla
 }
 
 std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind kind, Rank peer,
-                                                SlicingLimits limits) {
+                                                plan::SlicingLimits limits) {
   auto program = std::make_unique<Program>();
   program->call = call;
   program->label =

@@ -9,6 +9,7 @@
 #include "collectives/engine/call.h"
 #include "collectives/engine/layout.h"
 #include "collectives/plan/plan.h"
+#include "collectives/plan/slicing.h"
 #include "device/host/kernels.h"
 
 namespace weft::collectives::engine {
@@ -72,22 +73,14 @@ struct Program {
   }
 };
 
-/// What slicing may not exceed; equal on all ranks.
-struct SlicingLimits {
-  /// Measured: 4 slices of 128 KiB are 512 KiB in flight per link and stay in the second-level cache on their way
-  /// through the kernel and the landing buffers; with 4 of 256 KiB a 1 MiB all-reduce over TCP takes 1.9 times as long,
-  /// and a 64 MiB one over shared memory 1.3 times (docs/decisions/0004-slices.md).
-  std::uint64_t slice_bytes = 128 * 1024;
-  std::uint32_t in_flight = 4;
-};
-
 /// Lowers the steps of `rank` of a plan (complete or focused on that rank) to a program.
 /// `plan_id` must be equal on all ranks: hash_of(plan) of a complete plan, or a number for the algorithm's name.
 /// Errors: out_of_range — the buffers would be larger than an address space.
 Result<std::unique_ptr<Program>> lower(const plan::Plan& plan, std::uint64_t plan_id, const Call& call, Rank rank,
-                                       SlicingLimits limits);
+                                       plan::SlicingLimits limits);
 
 /// The program of one half of a send/receive pair: a single transfer of `call.count` elements.
-std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind kind, Rank peer, SlicingLimits limits);
+std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind kind, Rank peer,
+                                                plan::SlicingLimits limits);
 
 }  // namespace weft::collectives::engine

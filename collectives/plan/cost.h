@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "collectives/plan/plan.h"
+#include "collectives/plan/slicing.h"
 #include "collectives/shape.h"
 
 namespace weft::collectives::plan {
@@ -34,9 +35,8 @@ struct CostModel {
   double switch_ns = 0;
   /// Of all transfers together that leave a host, and of all that enter it; 0 for no limit but the links'.
   double host_bytes_per_ns = 0;
-  /// Parts above this size go through the plan in slices, so many of them at a time; 0 for parts that stay whole.
-  std::uint64_t slice_bytes = 0;
-  std::uint32_t slices_in_flight = 4;
+  /// How parts move through the plan.
+  SlicingLimits slicing{.slice_bytes = 0};
 };
 
 /// Predictions go through at most so many steps of slices; a plan that is too long for that is predicted with whole
@@ -50,7 +50,7 @@ inline constexpr std::size_t kMaxSlicedSteps = 1 << 15;
 /// the processor once its data is there. Of many slices the first are simulated, and the rest follow at the pace of
 /// these. Units:  `count_elems` of `elem_size_bytes` each a block. Errors: invalid_argument — the plan is not complete
 /// or never ends (see Graph::create), or `shape` is of another size. Thread: any. Cost:   about 0.3 us a step, for each
-/// of at most 2 * slices_in_flight slices.
+/// of at most 2 * slicing.in_flight slices.
 Result<Nanos> predict(const Plan& plan, const Shape& shape, const CostModel& model, std::uint64_t count_elems,
                       std::uint32_t elem_size_bytes);
 

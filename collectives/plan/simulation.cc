@@ -8,10 +8,12 @@ Simulation::Slices Simulation::slices_of(const Graph& graph, const CostModel& mo
                                          std::uint32_t elem_size_bytes) {
   const std::uint32_t parts = graph.plan().parts_per_block;
   const double part_bytes = std::ceil(static_cast<double>(count_elems) / parts) * elem_size_bytes;
-  if (model.slice_bytes == 0 || part_bytes <= static_cast<double>(model.slice_bytes)) return {};
+  // Far beyond what any part can be; larger numbers do not fit.
+  const auto whole_bytes = static_cast<std::uint64_t>(std::min(part_bytes, 0x1p62));
+  if (model.slicing.num_slices(whole_bytes) == 1) return {};
   Slices slices;
-  slices.total = static_cast<std::uint64_t>(std::ceil(part_bytes / static_cast<double>(model.slice_bytes)));
-  slices.in_flight = std::max(1U, model.slices_in_flight);
+  slices.total = model.slicing.num_slices(whole_bytes);
+  slices.in_flight = std::max(1U, model.slicing.in_flight);
   slices.simulated = static_cast<std::uint32_t>(std::min<std::uint64_t>(slices.total, 2ULL * slices.in_flight));
   if (std::size_t{slices.simulated} * graph.num_nodes() > kMaxSlicedSteps) return {};
   return slices;

@@ -62,9 +62,7 @@ struct Machine {
   /// A core that turns from one rank to another. Ranks that outnumber their cores yield while they wait, so this is a
   /// yield and not a sleep: 4 ranks on 2 cores all-reduce 8 bytes in 7 us, with 8 to 10 turns on each core.
   double switch_ns = 700;
-  /// How the engine cuts large parts; as SlicingLimits of engine/program.h, which is not seen from here.
-  std::uint64_t slice_bytes = 128 * 1024;
-  std::uint32_t slices_in_flight = 4;
+  plan::SlicingLimits slicing{};
 };
 
 }  // namespace weft::collectives::select

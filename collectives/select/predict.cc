@@ -31,8 +31,7 @@ plan::CostModel cost_model(const Shape& shape, const Machine& machine, std::uint
   model.slots_per_host = machine.cores_per_host;
   model.switch_ns = machine.switch_ns;
   model.host_bytes_per_ns = machine.host_bytes_per_ns;
-  model.slice_bytes = machine.slice_bytes;
-  model.slices_in_flight = machine.slices_in_flight;
+  model.slicing = machine.slicing;
   return model;
 }
 

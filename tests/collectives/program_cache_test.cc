@@ -14,7 +14,7 @@ engine::Call call_of(std::uint64_t count) {
 
 ProgramCache make_cache() {
   return {Rank{0}, Shape::flat(RankCount{2}), select::Machine{.cores_per_host = 2},
-          *select::AlgorithmSetting::parse("auto"), engine::SlicingLimits{}};
+          *select::AlgorithmSetting::parse("auto"), plan::SlicingLimits{}};
 }
 
 TEST(ProgramCache, IsTrimmedUnderOperationsInFlightAndKeepsTheirPrograms) {

@@ -142,7 +142,7 @@ TEST(PlanCost, PassesPartsOnWhileMoreArrive) {
 
 TEST(PlanCost, PassesSlicesOnWhileMoreArrive) {
   CostModel model = model_of(kMapped);
-  model.slice_bytes = 400;
+  model.slicing.slice_bytes = 400;
   EXPECT_EQ(nanos(chain(5, 1), model, 100), 4 * 400) << "one slice";
   EXPECT_EQ(nanos(chain(5, 1), model, 600), (4 + 5) * 400) << "six, all of them simulated";
   EXPECT_EQ(nanos(chain(5, 1), model, 100'000), (4 + 999) * 400) << "a thousand";
@@ -150,13 +150,13 @@ TEST(PlanCost, PassesSlicesOnWhileMoreArrive) {
   CostModel distant = model_of(far);
   const std::int64_t whole = nanos(chain(3, 1), distant, 100'000);
   EXPECT_EQ(whole, 2 * (400'000 + 10'000));
-  distant.slice_bytes = 4000;
+  distant.slicing.slice_bytes = 4000;
   EXPECT_LT(nanos(chain(3, 1), distant, 100'000), whole * 6 / 10);
 }
 
 TEST(PlanCost, DoesNotLetSlicesShareMoreProcessorsThanThereAre) {
   CostModel model = model_of(kMapped);
-  model.slice_bytes = 400;
+  model.slicing.slice_bytes = 400;
   for (const std::uint32_t slots : {1U, 2U}) {
     model.slots_per_host = slots;
     const auto work = 4 * 400e3 / slots;
