@@ -179,6 +179,8 @@ std::unique_ptr<Program> point_to_point_program(const Call& call, plan::StepKind
   program->element_size = static_cast<std::uint32_t>(device::size_of(call.type));
   program->num_transfers = 1;
   const std::uint64_t bytes = call.count * program->element_size;
+  // What goes one way only, and is reduced with nothing, leaves room for more in the caches.
+  limits.slice_bytes = std::max(limits.slice_bytes, limits.whole_bytes);
   program->slicing = slicing_of(bytes, limits);
   program->input_bytes = program->output_bytes = bytes;
   const std::uint64_t unit = line_unit(program->element_size);
