@@ -17,10 +17,10 @@ def free_port():
 
 
 class Job:
-    """Ranks of one program. Whatever happens, none is left behind."""
+    """Ranks of one program. Whatever happens, none is left behind. `within`: what starts a rank's command elsewhere."""
 
-    def __init__(self, size, program, *arguments, environment=None, per_rank=None):
-        address = f"127.0.0.1:{free_port()}"
+    def __init__(self, size, program, *arguments, environment=None, per_rank=None, within=None, address="127.0.0.1"):
+        address = f"{address}:{free_port()}"
         secret = secrets.token_hex(32)
         self.processes = []
         for rank in range(size):
@@ -29,8 +29,8 @@ class Job:
             variables.update(environment or {})
             variables.update((per_rank or (lambda _: {}))(rank))
             self.processes.append(
-                subprocess.Popen([os.path.join(PROGRAMS, program), *arguments], env=variables, text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+                subprocess.Popen([*(within or (lambda _: []))(rank), os.path.join(PROGRAMS, program), *arguments],
+                                 env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
     def __enter__(self):
         return self
