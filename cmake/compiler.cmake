@@ -12,7 +12,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_library(weft_options INTERFACE)
-target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow=local -Wnon-virtual-dtor)
+target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow=local
+                                              $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 if(WEFT_SANITIZE)
   # GCC's manual: sanitizers make -Wmaybe-uninitialized warn of what is not; the other builds keep it.
   target_compile_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -g

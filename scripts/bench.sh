@@ -21,7 +21,12 @@ while (($# > 0)); do
     --quick) quick=yes && shift ;;
     --no-setup) wants_setup=no && shift ;;
     --output) output=${2:?--output wants a folder} && shift 2 ;;
+    -h | --help)
+      sed -n '2,13s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
     *)
+      echo "bench: unknown argument \"$1\"" >&2
       sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
       exit 2
       ;;

@@ -23,7 +23,12 @@ while (($# > 0)); do
       ;;
     --rounds | --cpus) pass+=("$1" "${2:?compare_peers: $1 wants a value}"); shift 2 ;;
     --quick | --json | --peers-only) pass+=("$1"); shift ;;
-    *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' scripts/compare_peers.sh >&2; exit 64 ;;
+    -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' scripts/compare_peers.sh; exit 0 ;;
+    *)
+      echo "compare_peers: unknown argument \"$1\"" >&2
+      sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' scripts/compare_peers.sh >&2
+      exit 64
+      ;;
   esac
 done
 ((${#cases[@]} > 0)) || cases=(shm2 shm4 tcp2 p2p)

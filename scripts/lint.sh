@@ -23,7 +23,12 @@ for word in "$@"; do
     --no-tidy) wants_tidy=no ;;
     --no-tests) wants_tests=no ;;
     --no-setup) wants_setup=no ;;
+    -h | --help)
+      sed -n '2,11s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
     *)
+      echo "lint: unknown argument \"$word\"" >&2
       sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
       exit 2
       ;;

@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
+build_packages=(g++ cmake ninja-build make ccache pkg-config git ca-certificates
   libboost1.81-dev libhwy-dev libsodium-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libgtest-dev libgmock-dev libbenchmark-dev iproute2 procps util-linux hostname python3)
 lint_packages=(clang-format clang-tidy python3)
@@ -24,7 +24,12 @@ for word in "$@"; do
   case "$word" in
     --no-build) wants_build=no ;;
     build | lint | peers | all) groups+=("$word") ;;
+    -h | --help)
+      sed -n '2,10s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
     *)
+      echo "setup: unknown argument \"$word\"" >&2
       sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
       exit 2
       ;;

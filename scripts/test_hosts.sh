@@ -181,6 +181,7 @@ outside() {
   for tool in ip tc unshare nsenter setpriv hostname mountpoint; do
     command -v "$tool" >/dev/null || skip "cannot make test hosts: the program $tool is not installed (packages iproute2, util-linux, hostname)."
   done
+  [[ -e /etc/hosts ]] || skip "cannot make test hosts: this system has no /etc/hosts, where each would find the others by name."
   local -a make=(unshare --pid --fork --kill-child=KILL --mount --mount-proc)
   ((EUID == 0)) || make=(unshare --user --map-root-user --pid --fork --kill-child=KILL --mount --mount-proc)
   local why

@@ -57,7 +57,7 @@ class Engine {
     std::vector<transport::Transport*> transports;  ///< At most kTransportsMax; outlive the engine.
     MemorySource* memory = nullptr;                 ///< Outlives the engine.
     std::uint64_t eager_limit = 0;                  ///< 0: each link's advice. Equal on all ranks.
-    plan::SlicingLimits slicing{};                    ///< Equal on all ranks.
+    plan::SlicingLimits slicing{};                  ///< Equal on all ranks.
     const Clock* clock = nullptr;
     Trace* trace = nullptr;  ///< Null, or where finished operations are recorded; outlives the engine.
   };

@@ -26,8 +26,9 @@ std::uint64_t typical_bytes(std::uint32_t size_class) noexcept {
 }
 
 std::string describe(const Request& request, std::uint64_t block_bytes) {
-  return fmt::format("{} of about {} on {} ranks and {} hosts", name_of(request.contract.collective),
-                     format_bytes(block_bytes), request.shape.ranks().value(), request.shape.num_hosts());
+  return fmt::format("{} of about {} on {} ranks and {} host{}", name_of(request.contract.collective),
+                     format_bytes(block_bytes), request.shape.ranks().value(), request.shape.num_hosts(),
+                     request.shape.num_hosts() == 1 ? "" : "s");
 }
 
 }  // namespace

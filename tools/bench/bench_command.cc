@@ -43,6 +43,7 @@ struct Arguments {
   double threshold_busbw = 0;
   std::string transport;
   std::uint32_t ranks = 0;
+  std::uint32_t gpus = 1;
   std::uint32_t hosts = 1;
   BenchOutputs outputs;
 };
@@ -101,7 +102,11 @@ void add_options(CLI::App& command, Arguments& a) {
   command.add_option("--transport", a.transport, "Allowed transports (sets WEFT_TRANSPORTS)");
   command.add_option("--json", a.outputs.json_path, "Write the results there (docs/results_schema.md)");
   command.add_option("--report", a.outputs.report_dir, "Write results.json and index.html to this folder");
-  command.add_option("-N,--ranks", a.ranks, "Start so many ranks on this machine, as weft run does");
+  command.add_option("-N,--ranks", a.ranks, "Start so many ranks on this machine, as weft run does")
+      ->check(CLI::Range(1, 4096));
+  // On most command lines of nccl-tests. There it is the number of GPUs of a thread, and one is what a rank has.
+  command.add_option("-g,--ngpus", a.gpus, "Only 1: a rank for each device is started by -N or a launcher")
+      ->check(CLI::Range(1, 1));
   command.add_option("--hosts", a.hosts, "With -N: as weft run --hosts")->capture_default_str();
 }
 
