@@ -15,6 +15,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+/* This is C. NOLINTBEGIN(modernize-*, readability-identifier-naming) */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +32,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* This is C. NOLINTBEGIN(modernize-use-using, readability-identifier-naming) */
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
 
@@ -252,7 +252,7 @@ WEFT_API weft_status_t weft_start_plan(weft_communicator_t* communicator, const 
                                        void* receive, size_t count, weft_type_t type, weft_op_t op,
                                        weft_request_t* request);
 
-/* NOLINTEND(modernize-use-using, readability-identifier-naming) */
+/* NOLINTEND(modernize-*, readability-identifier-naming) */
 #ifdef __cplusplus
 }
 #endif
