@@ -17,15 +17,15 @@ namespace detail {
 
 std::atomic<std::uint32_t> num_devices{0};
 
-Device& find_device(const std::byte* memory) noexcept {
+Device* find_device(const std::byte* memory) noexcept {
   std::uint32_t left = num_devices.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < kDevicesMax && left > 0; ++i) {
     Device* const device = slots[i].load(std::memory_order_acquire);
     if (device == nullptr) continue;
-    if (device->owns(memory)) return *device;
+    if (device->owns(memory)) return device;
     --left;
   }
-  return host_device();
+  return nullptr;
 }
 
 }  // namespace detail

@@ -22,26 +22,24 @@ void unregister_device(Device& device) noexcept;
 
 namespace detail {
 extern std::atomic<std::uint32_t> num_devices;
-Device& find_device(const std::byte* memory) noexcept;
+Device* find_device(const std::byte* memory) noexcept;
 }  // namespace detail
 
-/// The Device to ask for copies and reductions on `memory`: the registered one that owns it, or host_device().
+/// The registered device that owns `memory`, or null where the CPU may touch it.
 /// Thread: any. Cost: one load while no device is registered; else one owns() per registered device.
-inline Device& device_of(const std::byte* memory) noexcept {
-  if (detail::num_devices.load(std::memory_order_acquire) == 0) [[likely]]
-    return host_device();
-  return detail::find_device(memory);
-}
-
-/// The registered device that owns `memory`, or null where the CPU may touch it. Thread and cost as device_of.
 inline Device* owner_of(const std::byte* memory) noexcept {
   if (detail::num_devices.load(std::memory_order_acquire) == 0) [[likely]]
     return nullptr;
-  Device& device = detail::find_device(memory);
-  return &device == &host_device() ? nullptr : &device;
+  return detail::find_device(memory);
 }
 
-/// host or device: whether the CPU may touch `memory`. Thread and cost as device_of.
+/// The Device to ask for copies and reductions on `memory`: its owner, or host_device(). Thread and cost as owner_of.
+inline Device& device_of(const std::byte* memory) noexcept {
+  Device* const owner = owner_of(memory);
+  return owner != nullptr ? *owner : host_device();
+}
+
+/// host or device: whether the CPU may touch `memory`. Thread and cost as owner_of.
 inline MemoryKind kind_of(const std::byte* memory) noexcept {
   return owner_of(memory) == nullptr ? MemoryKind::host : MemoryKind::device;
 }

@@ -13,6 +13,8 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
+
 quick=no
 wants_setup=yes
 output=weft-report
@@ -21,13 +23,10 @@ while (($# > 0)); do
     --quick) quick=yes && shift ;;
     --no-setup) wants_setup=no && shift ;;
     --output) output=${2:?--output wants a folder} && shift 2 ;;
-    -h | --help)
-      sed -n '2,13s/^# \{0,1\}//p' "$0"
-      exit 0
-      ;;
+    -h | --help) usage && exit 0 ;;
     *)
       echo "bench: unknown argument \"$1\"" >&2
-      sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
+      usage >&2
       exit 2
       ;;
   esac

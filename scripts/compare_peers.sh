@@ -12,6 +12,8 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' scripts/compare_peers.sh; }
+
 cases=()
 pass=()
 while (($# > 0)); do
@@ -23,10 +25,10 @@ while (($# > 0)); do
       ;;
     --rounds | --cpus) pass+=("$1" "${2:?compare_peers: $1 wants a value}"); shift 2 ;;
     --quick | --json | --peers-only) pass+=("$1"); shift ;;
-    -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' scripts/compare_peers.sh; exit 0 ;;
+    -h | --help) usage && exit 0 ;;
     *)
       echo "compare_peers: unknown argument \"$1\"" >&2
-      sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' scripts/compare_peers.sh >&2
+      usage >&2
       exit 64
       ;;
   esac

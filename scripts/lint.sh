@@ -11,6 +11,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+
 wants_setup=yes
 only_changed=no
 wants_fix=no
@@ -23,13 +25,10 @@ for word in "$@"; do
     --no-tidy) wants_tidy=no ;;
     --no-tests) wants_tests=no ;;
     --no-setup) wants_setup=no ;;
-    -h | --help)
-      sed -n '2,11s/^# \{0,1\}//p' "$0"
-      exit 0
-      ;;
+    -h | --help) usage && exit 0 ;;
     *)
       echo "lint: unknown argument \"$word\"" >&2
-      sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+      usage >&2
       exit 2
       ;;
   esac

@@ -11,6 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
+
 build_packages=(g++ cmake ninja-build make ccache pkg-config git ca-certificates
   libboost1.81-dev libhwy-dev libsodium-dev libcli11-dev libspdlog-dev libfmt-dev libexpected-dev
   libgtest-dev libgmock-dev libbenchmark-dev iproute2 procps util-linux hostname python3)
@@ -24,13 +26,10 @@ for word in "$@"; do
   case "$word" in
     --no-build) wants_build=no ;;
     build | lint | peers | all) groups+=("$word") ;;
-    -h | --help)
-      sed -n '2,10s/^# \{0,1\}//p' "$0"
-      exit 0
-      ;;
+    -h | --help) usage && exit 0 ;;
     *)
       echo "setup: unknown argument \"$word\"" >&2
-      sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+      usage >&2
       exit 2
       ;;
   esac

@@ -9,6 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
+
 preset=release
 labels=()
 wants_setup=yes
@@ -17,13 +19,10 @@ while (($# > 0)); do
     --preset) preset=${2:?--preset wants a name} && shift 2 ;;
     --label) labels+=("${2:?--label wants a name}") && shift 2 ;;
     --no-setup) wants_setup=no && shift ;;
-    -h | --help)
-      sed -n '2,8s/^# \{0,1\}//p' "$0"
-      exit 0
-      ;;
+    -h | --help) usage && exit 0 ;;
     *)
       echo "test: unknown argument \"$1\"" >&2
-      sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+      usage >&2
       exit 2
       ;;
   esac

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/out_of_memory.h"
 #include "base/result.h"
 #include "collectives/communicator.h"
 #include "collectives/plan/plan.h"
@@ -52,7 +53,7 @@ weft_status_t guarded(Body&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return report(Error{ErrorCode::limit_exceeded, "out of memory"});
+    return report(out_of_memory());
   } catch (const std::exception& exception) {
     return report(Error{ErrorCode::system, std::string("unexpected: ") + exception.what()});
   }

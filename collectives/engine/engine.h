@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -280,8 +279,7 @@ class Engine {
     const std::byte* data = nullptr;
     device::Device* device = nullptr;
     Source(const std::byte* bytes, device::Device* owner) noexcept : data(bytes), device(owner) {}
-    Source(const Piece& piece) noexcept
-        : data(piece.data), device(piece.device) {}  // NOLINT(google-explicit-constructor)
+    Source(const Piece& piece) noexcept : data(piece.data), device(piece.device) {}
   };
   void run_local(Task task);
   /// `to` = from, `to` = left op right, as the task's step does it. True if it is done already.
